@@ -7,10 +7,10 @@
 
 namespace base {
 
-// Drops all capabilities but `kept` (numbers of linux/capability.h) for good: no program that this
-// process starts gains one either. A capability that it does not have it does not get. Call it
-// before the first thread is started, since each thread has its own. kInvalid: there are several
-// threads, and nothing was changed; or the kernel refused, as the message says.
+// Drops all capabilities except `kept` (numbers of linux/capability.h) for ever, also for programs
+// that this process starts. Does not add a capability that the process lacks. Call it before the
+// first thread, because each thread has its own capabilities. kInvalid: there are several threads,
+// and nothing changed; or the kernel refused, with its reason.
 [[nodiscard]] Result<void> KeepCapabilities(std::initializer_list<int> kept);
 
 }  // namespace base

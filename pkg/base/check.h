@@ -1,5 +1,7 @@
-// CHECK(condition): what only our own bug can make false. Stays on in release; ends the process
-// with a message, because going on with a broken invariant may write wrong things to the cluster.
+// CHECK(condition): ends the process if an invariant is broken.
+//
+// Only our own bug can make the condition false. CHECK stays on in release, because a process with
+// a broken invariant may write wrong data to the cluster.
 #pragma once
 
 #include <cstdio>

@@ -4,13 +4,13 @@
 
 namespace base {
 
-// Where time comes from. Everything that waits, expires or stamps takes one, so that tests and the
-// simulation decide how time passes. Implementations are thread-safe.
+// The source of time. All code that waits, expires or writes timestamps uses a Clock, so that tests
+// and the simulation control time. Implementations are thread-safe.
 class Clock {
  public:
   // Monotonic: for durations, deadlines and order. Never compared across processes.
   using TimePoint = std::chrono::time_point<std::chrono::steady_clock, std::chrono::nanoseconds>;
-  // The calendar: only for what people and other processes read.
+  // Calendar time: only for values that people and other processes read.
   using WallTime = std::chrono::time_point<std::chrono::system_clock, std::chrono::microseconds>;
 
   virtual ~Clock() = default;

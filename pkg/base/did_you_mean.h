@@ -1,4 +1,6 @@
-// The known name that a misspelt one is nearest to. Pure.
+// Finds the known name that is most similar to a misspelt one.
+//
+// Pure functions; thread-safe.
 #pragma once
 
 #include <span>
@@ -7,12 +9,12 @@
 
 namespace base {
 
-// The one of `known` that takes the fewest changes of a letter. Empty if none is similar: at most a
-// third of the letters may change, and two of a short name. A name of more than 100 bytes is
-// similar to none.
+// Returns the name in `known` with the fewest changed letters. Empty if none is similar: at most a
+// third of the letters may change, or two in a short name. A name of more than 100 bytes is similar
+// to none.
 [[nodiscard]] std::string Nearest(std::string_view name, std::span<const std::string> known);
 
-// "; did you mean X?" for the end of a message. Empty if no known name is similar.
+// Returns "; did you mean X?" for the end of a message. Empty if no known name is similar.
 [[nodiscard]] std::string DidYouMean(std::string_view name, std::span<const std::string> known);
 
 }  // namespace base

@@ -1,4 +1,4 @@
-// Durations as Go writes them, which Kubernetes has in flags and files: "15s", "1m30s", "500ms".
+// Parses durations in Go's format, as Kubernetes uses in flags and files.
 #pragma once
 
 #include <chrono>
@@ -8,7 +8,8 @@
 
 namespace base {
 
-// kInvalid, with what a duration looks like, for anything else and for more than 1000 hours.
+// Parses for example "15s", "1m30s" or "500ms". Returns kInvalid, with an example, for any other
+// text, and for more than 1000 hours.
 [[nodiscard]] Result<std::chrono::milliseconds> ParseDuration(std::string_view text);
 
 }  // namespace base

@@ -1,4 +1,4 @@
-// The process's environment. Only a main.cc asks for it; everything else is given what it needs.
+// Reads the process's environment. Only a main.cc may call it.
 #pragma once
 
 #include <optional>
@@ -7,9 +7,9 @@
 
 namespace base {
 
-// Nothing: it is not set.
+// Returns the variable. Empty if it is not set.
 [[nodiscard]] std::optional<std::string> GetEnv(const std::string& name);
-// All of them, as "name=value".
+// Returns all variables, as "name=value".
 [[nodiscard]] std::vector<std::string> Environment();
 
 }  // namespace base

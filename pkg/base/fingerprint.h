@@ -1,5 +1,7 @@
-// A short text that changes when `text` does: FNV-1a, 64 bits, as 16 hexadecimal digits. The same
-// on every machine and in every release. Not for anything that somebody might want to forge.
+// A short hash of a text, to notice changes.
+//
+// FNV-1a, 64 bits, as 16 hexadecimal digits. The same on every machine and in every release. Not
+// cryptographic: do not use it where a user could gain from a collision.
 #pragma once
 
 #include <cstdint>

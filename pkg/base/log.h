@@ -1,3 +1,4 @@
+// The interface of the log.
 #pragma once
 
 #include <initializer_list>
@@ -8,13 +9,13 @@ namespace base {
 
 enum class LogLevel { kError, kWarning, kInfo, kDebug };
 
-// A key in lowerCamelCase and its value, as Kubernetes' structured logs have them.
+// A key in lowerCamelCase and its value, as in Kubernetes' structured logs.
 struct LogField {
   std::string_view key = {};
   std::string value = {};
 };
 
-// Where log lines go. The message is a constant sentence without a full stop; what varies is in the
+// Writes log lines. The message is a constant sentence without a full stop; data goes into the
 // fields, so that lines can be counted and searched. Implementations are thread-safe, never block
 // for long and never throw. Do not pass secrets.
 class Logger {

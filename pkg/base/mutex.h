@@ -1,5 +1,6 @@
-// A mutex, its guard and a condition variable that clang's thread-safety analysis understands
-// (the `clang` preset checks it; g++ ignores the annotations).
+// A mutex and its guard for clang's thread-safety analysis.
+//
+// The `clang` preset checks the annotations; g++ ignores them.
 #pragma once
 
 #include <condition_variable>
@@ -23,7 +24,7 @@ namespace base {
 
 class CAPABILITY("mutex") Mutex {
  public:
-  void lock() ACQUIRE() { mutex_.lock(); }  // Lower case: the standard's BasicLockable.
+  void lock() ACQUIRE() { mutex_.lock(); }  // Lower case, as BasicLockable requires.
   void unlock() RELEASE() { mutex_.unlock(); }
 
  private:
@@ -41,7 +42,8 @@ class SCOPED_CAPABILITY MutexLock {
   Mutex& mutex_;
 };
 
-// Data that cannot be reached without its lock. No IO and no callback of a stranger inside With().
+// Data that is accessible only under its lock. Do no IO, and call no foreign callback, inside
+// With().
 template <typename T>
 class Guarded {
  public:

@@ -1,4 +1,4 @@
-// Numbers in texts.
+// Parses numbers.
 #pragma once
 
 #include <charconv>
@@ -8,7 +8,7 @@
 
 namespace base {
 
-// The number that `text` is, as std::from_chars reads it. Empty if any of it is something else, or
+// Parses all of `text` as a number, as std::from_chars does. Empty if it has other characters, or
 // if the number does not fit.
 template <typename T>
 [[nodiscard]] std::optional<T> ParseNumber(std::string_view text, int radix = 10) {

@@ -1,3 +1,4 @@
+// Owns file descriptors, and reports errors of file calls.
 #pragma once
 
 #include <sys/types.h>
@@ -10,29 +11,30 @@
 
 namespace base {
 
-// A file, pipe or socket that is open until this goes. What is wrong is one of errno's numbers; 0:
-// nothing.
+// Owns an open file, pipe or socket, and closes it. Errors are errno values; 0 means success.
 class OpenFile {
  public:
-  // `flags` and `mode` are open(2)'s. It is not passed on to programs that are started.
+  // `flags` and `mode` are those of open(2). Child processes do not inherit the file.
   OpenFile(const std::string& path, int flags, mode_t mode = 0);
-  // Takes over `fd`; below 0: it is not open.
+  // Takes over `fd`. Not open if `fd` is below 0.
   explicit OpenFile(int fd) : fd_(fd) {}
   ~OpenFile() { Close(); }
   OpenFile(OpenFile&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
 
-  [[nodiscard]] bool is_open() const { return fd_ >= 0; }  // If not, errno says why.
+  // Returns whether the file is open. If opening failed, errno has the cause.
+  [[nodiscard]] bool is_open() const { return fd_ >= 0; }
   [[nodiscard]] int fd() const { return fd_; }
-  // All of it, behind what was written before.
+  // Writes all of `content` at the current position.
   [[nodiscard]] int Write(std::string_view content) const;
-  // Full disks and broken ones may say so only now.
+  // May return an error, because full or broken disks may report it only now.
   int Close();
 
  private:
   int fd_;
 };
 
-// kInvalid, as in "open /path: Permission denied". `error` is one of errno's numbers.
+// Returns kInvalid with a message such as "open /path: Permission denied". `error` is an errno
+// value.
 [[nodiscard]] tl::unexpected<Error> FailedTo(const std::string& verb, const std::string& path,
                                              int error);
 

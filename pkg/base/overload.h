@@ -1,9 +1,9 @@
-// For std::visit.
+// Helper for std::visit.
 #pragma once
 
 namespace base {
 
-// One visitor out of several, by the type that each takes.
+// Combines visitors into one, which calls the visitor for the type.
 template <typename... Visitors>
 struct Overload : Visitors... {
   using Visitors::operator()...;

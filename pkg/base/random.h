@@ -4,8 +4,8 @@
 
 namespace base {
 
-// Where randomness comes from (jitter, watch timeouts). Simulation passes a seeded one.
-// Used by one thread each; make one for every thread.
+// The source of randomness, for jitter and watch timeouts. The simulation passes a seeded one. For
+// one thread; make one for each thread.
 class Random {
  public:
   virtual ~Random() = default;

@@ -1,3 +1,4 @@
+// Errors and results of calls that may fail.
 #pragma once
 
 #include <chrono>
@@ -8,30 +9,31 @@
 
 namespace base {
 
-// What the caller must do next. Compare codes, never messages.
+// Each code says what the caller must do next. Compare codes, never messages.
 enum class ErrorCode {
   kUnavailable,       // Nothing was done; retry the call.
-  kUnknownOutcome,    // A write whose reply was lost: it may have happened. Read again.
+  kUnknownOutcome,    // The reply of a write was lost: it may have been applied. Read again.
   kDeadlineExceeded,  // Retry a read, if there is still time.
   kTooManyRequests,   // Retry after `retry_after`.
   kConflict,          // Read again and redo the whole reconcile.
   kGone,              // List again.
   kNotFound,          // Often success.
-  kAlreadyExists,     // Look at whose it is.
+  kAlreadyExists,     // Check who owns it.
   kInvalid,           // Wait for the object to change.
   kForbidden,         // Report it to the administrator; retry slowly.
   kUnauthorized,      // Read the credentials again, then retry once.
-  kTooLarge,          // A body over its bound. Report it; do not retry as it is.
+  kTooLarge,          // A body is larger than its bound. Report it; do not retry the same request.
 };
 
 struct Error {
   ErrorCode code = ErrorCode::kUnavailable;
   std::string message = {};
-  std::optional<std::chrono::seconds> retry_after = {};  // What the server asked for.
-  std::string cause = {};  // Its word for why, such as NamespaceTerminating; empty: it has none.
+  std::optional<std::chrono::seconds> retry_after = {};  // Requested by the server. Empty if not.
+  // Reason from the server, such as NamespaceTerminating. Empty if none.
+  std::string cause = {};
 
-  // A write ends in one of three ways: done, not done (an error), or unknown. Of an unknown one
-  // nothing is concluded before its object was read again.
+  // A write is done, not done (an error), or unknown. After an unknown one, read the object again
+  // before deciding anything.
   [[nodiscard]] bool MayBeDone() const { return code == ErrorCode::kUnknownOutcome; }
 };
 
@@ -48,7 +50,7 @@ using Result = tl::expected<T, Error>;
   return Fail(ErrorCode::kUnavailable, std::move(message));
 }
 
-// For map_error: says what was attempted, as in "create DaemonSet: 403 forbidden: ...".
+// For map_error: adds the attempt to the message, as in "create DaemonSet: 403 forbidden: ...".
 [[nodiscard]] inline auto While(std::string attempt) {
   return [attempt = std::move(attempt)](Error error) {
     error.message = attempt + ": " + error.message;
@@ -66,7 +68,7 @@ inline void Take(Result<void>&& /*result*/) {}
 }  // namespace internal
 }  // namespace base
 
-// The value of `expression`, or else a return from this function with its Error.
+// Yields the value of `expression`, or returns its Error from the current function.
 #define TRY(expression)                                     \
   __extension__({                                           \
     auto try_result = (expression);                         \

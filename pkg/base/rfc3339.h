@@ -1,4 +1,6 @@
-// The times that Kubernetes objects carry: "2026-11-21T03:04:05Z", or with six digits of fraction.
+// Formats and parses times of Kubernetes objects.
+//
+// Such as "2026-11-21T03:04:05Z", or with six digits of fraction.
 #pragma once
 
 #include <optional>
@@ -11,10 +13,11 @@ namespace base {
 
 [[nodiscard]] std::string FormatSeconds(Clock::WallTime time);  // metav1.Time
 [[nodiscard]] std::string FormatMicros(Clock::WallTime time);   // metav1.MicroTime
-// For people: "22:12:44 UTC".
+// Returns a time for people: "22:12:44 UTC".
 [[nodiscard]] std::string FormatTimeOfDay(Clock::WallTime time);
 
-// UTC only ("Z"), as the API server writes it, with or without a fraction; empty for anything else.
+// Parses UTC ("Z") only, as the API server writes it, with or without a fraction. Empty for any
+// other text.
 [[nodiscard]] std::optional<Clock::WallTime> ParseTime(std::string_view text);
 
 }  // namespace base

@@ -11,11 +11,11 @@
 
 namespace base {
 
-// Post() is thread-safe. Bound: as of TaskQueue. The destructor waits for the task that runs, and
-// begins no other.
+// Post() is thread-safe.
+// Bound: as in TaskQueue. The destructor waits for the running task, and drops the tasks that wait.
 class SerialExecutor {
  public:
-  // Ends soon once `stop` is requested.
+  // Must return soon after `stop` is requested.
   using Task = std::function<void(const std::stop_token& stop)>;
 
   SerialExecutor() : thread_([this](const std::stop_token& stop) { Run(stop); }) {}
@@ -36,7 +36,7 @@ class SerialExecutor {
   }
 
   TaskQueue tasks_;
-  std::jthread thread_;  // Last: it uses the others.
+  std::jthread thread_;  // Last member, because it uses the others.
 };
 
 }  // namespace base

@@ -1,12 +1,12 @@
-// Runs programs of somebody else's: to their end, or beside us until then.
+// Runs external programs: until they end, or in the background.
 //
-// There is no shell. A program has /dev/null to read from, pipes of ours to write to, no other
-// descriptor, no signal blocked or ignored, no variable but those given, and a process group of its
-// own. When it is over, however it ended, what is left of that group is killed and the program is
-// reaped: neither a zombie stays nor what it started and forgot.
+// No shell. A program reads from /dev/null and writes to our pipes. It inherits no other
+// descriptor, has only the given variables, and its own process group. No signal is blocked or
+// ignored. After it ends, for any reason, the rest of its group is killed and the program is
+// reaped. So neither zombies nor forgotten children remain.
 //
-// RunProgram is thread-safe. Bounds: its time, and what is kept of its words. REQUIRES: SIGCHLD is
-// not ignored.
+// RunProgram() is thread-safe.
+// Bounds: its time, and how much of its output is kept. REQUIRES: SIGCHLD is not ignored.
 #pragma once
 
 #include <chrono>
@@ -23,9 +23,9 @@
 namespace base {
 
 struct Program {
-  std::string path = {};                      // With a '/'; nothing is looked for.
-  std::vector<std::string> arguments = {};    // Without its own name.
-  std::vector<std::string> environment = {};  // "NAME=value", all there are.
+  std::string path = {};                      // With a '/'. PATH is not searched.
+  std::vector<std::string> arguments = {};    // Without argv[0].
+  std::vector<std::string> environment = {};  // All variables, as "NAME=value".
 };
 
 struct ProgramLimits {
@@ -37,37 +37,38 @@ struct ProgramLimits {
 struct ProgramEnd {
   enum class How {
     kExited,
-    kSignalled,      // By somebody else.
-    kOutOfTime,      // This and the next: killed by us.
+    kSignalled,      // Not by us.
+    kOutOfTime,      // This and the next: we killed it.
     kTooMuchOutput,  // `output` is empty.
-    kStopped,        // As `stop` asked.
+    kStopped,        // `stop` was requested; we killed it.
   };
   How how = How::kExited;
-  int status = 0;               // What it exited with, or the signal.
-  std::string output = {};      // On stdout.
-  std::string complaints = {};  // On stderr: the end of it.
+  int status = 0;               // Exit status, or number of the signal.
+  std::string output = {};      // Its stdout.
+  std::string complaints = {};  // The end of its stderr.
 };
 
-// Blocks until it has ended, or at once after `stop` was requested. An error is that it could not
-// be started: kNotFound: it, or what its first line names, is not there; kForbidden; kTooLarge:
-// arguments or variables; kInvalid: the system cannot run such a file; kUnavailable: try again.
+// Runs the program. Blocks until it ends, or until `stop` is requested. Returns an error only if it
+// could not be started. kNotFound: the program, or the interpreter in its first line, does not
+// exist. kForbidden: no permission. kTooLarge: too many arguments or variables. kInvalid: the
+// system cannot run such a file. kUnavailable: retry.
 [[nodiscard]] Result<ProgramEnd> RunProgram(const Program& program, const ProgramLimits& limits,
                                             const Clock& clock, const std::stop_token& stop);
 
-// A program that goes on until it ends by itself or does as a signal says.
+// A program in the background, until it ends by itself or by a signal.
 class LastingProgram {
  public:
-  // Errors as of RunProgram.
+  // Errors as in RunProgram().
   [[nodiscard]] static Result<std::unique_ptr<LastingProgram>> Start(const Program& program);
-  ~LastingProgram();  // Kills it, if it has not ended.
+  ~LastingProgram();  // Kills it if it runs.
 
-  // Where it speaks, on stdout and stderr alike. Waits up to `most` for words and appends what is
-  // there to `words`, at most 1 MiB; false: there will be no more. By one thread, beside the
-  // others.
+  // Waits up to `most` for output on stdout and stderr, and appends it to `words`, at most 1 MiB.
+  // Returns false if no more output can come. For one thread; the other functions may run on other
+  // threads.
   [[nodiscard]] bool Listen(std::chrono::milliseconds most, std::string& words);
-  // How it has ended, without its words; nothing: it runs.
+  // Returns how it ended, without output. Empty while it runs.
   [[nodiscard]] std::optional<ProgramEnd> Ended() const;
-  // To the program alone, not to its group. One that has ended does not hear it.
+  // Signals the program, but not its group. Has no effect after it has ended.
   void Signal(int signal) const;
 
  private:

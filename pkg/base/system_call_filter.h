@@ -5,12 +5,12 @@
 
 namespace base {
 
-// Makes the kernel refuse, for good, system calls that no service needs once it has started: those
-// that change mounts, namespaces, modules, clocks or keys, look into other processes, or reach
-// parts of the kernel in which many faults were found (bpf, io_uring, userfaultfd). They fail with
-// EPERM; clone3 fails with ENOSYS, so that libraries use clone. Threads and programs that this
-// process starts later have the filter, too. Call it before the first thread, and after
-// KeepCapabilities(). kInvalid: the kernel refused, as the message says, and nothing was changed.
+// Makes the kernel refuse, for ever, system calls that a running service does not need: calls that
+// change mounts, namespaces, modules, clocks or keys, read other processes, or use parts of the
+// kernel with many known faults (bpf, io_uring, userfaultfd). They fail with EPERM; clone3 fails
+// with ENOSYS, so that libraries use clone. The filter also applies to later threads and child
+// programs. Call it before the first thread, and after KeepCapabilities(). kInvalid: the kernel
+// refused, with its reason, and nothing changed.
 [[nodiscard]] Result<void> FilterSystemCalls();
 
 }  // namespace base

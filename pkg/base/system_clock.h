@@ -4,8 +4,8 @@
 
 namespace base {
 
-// The clocks of the system. Now() goes on while the machine sleeps (CLOCK_BOOTTIME), so that a
-// lease has run out when a suspended machine wakes up. Thread-safe.
+// The system's clocks. Now() advances while the machine sleeps (CLOCK_BOOTTIME), so that a Lease
+// has expired when a suspended machine wakes up. Thread-safe.
 class SystemClock final : public Clock {
  public:
   [[nodiscard]] TimePoint Now() const override;

@@ -7,7 +7,7 @@
 
 namespace base {
 
-// Random numbers that differ in every process. For jitter, not for secrets. Used by one thread.
+// Random numbers that differ in every process. For jitter, not for secrets. For one thread.
 class SystemRandom final : public Random {
  public:
   SystemRandom();

@@ -1,4 +1,4 @@
-// Tasks that other threads give to the one that runs them.
+// Tasks that other threads post to the thread that runs them.
 #pragma once
 
 #include <chrono>
@@ -11,8 +11,8 @@
 
 namespace base {
 
-// Thread-safe. Bound: the callers', who wait for the result of a task before they post another, or
-// count what they post.
+// Thread-safe. No bound of its own: callers wait for the result of a task before they post another,
+// or count their tasks.
 class TaskQueue {
  public:
   using Task = std::function<void()>;
@@ -25,7 +25,7 @@ class TaskQueue {
     }
     cv_.notify_one();
   }
-  // Ends a Wait() without a task: there is something else to look at.
+  // Ends a Wait() without a task, because other state has changed.
   void Wake() {
     {
       const MutexLock lock(mutex_);

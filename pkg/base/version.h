@@ -1,4 +1,4 @@
-// Which cdom this is.
+// The version of cdom.
 #pragma once
 
 #include <string>
@@ -6,12 +6,12 @@
 
 namespace base {
 
-[[nodiscard]] std::string_view Version();  // "0.1.0": CMakeLists.txt has it, and nobody else.
+[[nodiscard]] std::string_view Version();  // Such as "0.1.0". Only CMakeLists.txt defines it.
 
-// The commit, "<commit>-dirty" if the sources differ from it, "unknown" outside of git.
+// Returns the commit, "<commit>-dirty" if the sources differ from it, or "unknown" outside of git.
 [[nodiscard]] std::string_view Revision();
 
-// How a program of ours names itself to servers: "cdom/0.1.0 (linux) compute-domain-controller".
+// Returns the User-Agent of `program`: "cdom/0.1.0 (linux) compute-domain-controller".
 [[nodiscard]] std::string UserAgent(std::string_view program);
 
 }  // namespace base

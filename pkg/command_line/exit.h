@@ -1,4 +1,4 @@
-// With what a program ends, and what it says instead of running.
+// Exit statuses of a program, and what it prints instead of running.
 #pragma once
 
 #include <optional>
@@ -9,9 +9,9 @@
 namespace command_line {
 
 inline constexpr int kFailed = 1;
-inline constexpr int kMisused = 2;  // A flag or a variable is wrong.
+inline constexpr int kMisused = 2;  // A flag or a variable is invalid.
 
-// What an exit status means, for the end of --help.
+// Meaning of an exit status, for the end of --help.
 struct ExitStatus {
   int status = 0;
   std::string_view meaning = {};
@@ -27,7 +27,7 @@ struct Exit {
   return {.text = std::move(text), .status = kMisused};
 }
 
-// What reading the settings of a program came to: them, or what to say instead of running.
+// Settings of a program. If `exit` is not empty, the program must print it and exit instead.
 template <typename Settings>
 struct Parsed {
   Settings settings = {};

@@ -1,4 +1,4 @@
-// The frame of a main.cc: clock, log, signals, environment, and how the API server is found.
+// The parts of every main.cc: clock, log, signals, environment, client configuration.
 #pragma once
 
 #include <chrono>
@@ -20,16 +20,16 @@
 
 namespace command_line {
 
-// Prints what a program says instead of running. Returns its exit status.
+// Prints the text of `exit`. Returns its status.
 [[nodiscard]] int Print(const Exit& exit);
-// Prints the error, if there is one. Returns the exit status.
+// Prints the error, if any. Returns the exit status.
 [[nodiscard]] int StatusOf(const base::Result<void>& ended);
 
-// Used by the main thread, until it starts others. `settings` outlives it.
+// For the main thread, before it starts others. `settings` outlives it.
 class Frame {
  public:
-  // `program` is its name in the log. `patience` is for the first answer of an exec plugin; only
-  // outside of a pod is there one.
+  // `program` is its name in the log. `patience` is how long LoadConfig() waits for the first
+  // answer of an exec plugin, which only a kubeconfig can name.
   Frame(const char* program, const CommonSettings& settings,
         std::chrono::seconds patience = std::chrono::seconds(5));
 
@@ -39,8 +39,8 @@ class Frame {
   [[nodiscard]] base::TaskQueue& tasks() { return tasks_; }
   [[nodiscard]] std::stop_token stop() const { return stop_.get_token(); }
 
-  // From now on a signal of `ends` requests stop() and wakes tasks(), and one of `wakes` wakes
-  // tasks(). To be called before a thread is started.
+  // After this call, a signal in `ends` requests stop() and wakes tasks(), and a signal in `wakes`
+  // wakes tasks(). Call it before a thread is started.
   void HandleSignals(std::vector<int> ends, std::vector<int> wakes = {},
                      Repeated repeated = Repeated::kEndsAtOnce);
 
@@ -54,7 +54,7 @@ class Frame {
   kube::ExecRunner exec_;
   base::TaskQueue tasks_;
   std::stop_source stop_;
-  std::jthread signals_;  // Last: it uses the others.
+  std::jthread signals_;  // Last member, because it uses the others.
 };
 
 }  // namespace command_line

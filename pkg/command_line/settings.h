@@ -1,4 +1,4 @@
-// Settings that every program of ours has.
+// Settings that all our programs have.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 namespace command_line {
 
 struct CommonSettings {
-  std::string kubeconfig = {};  // Path. Empty: see kube::LoadConfig.
+  std::string kubeconfig = {};  // Path. If empty, see kube::LoadConfig().
   int verbosity = 0;
-  std::string log_format = "auto";             // As logging::ParseFormat knows them.
-  std::vector<std::string> unused_flags = {};  // Given, and without any effect.
+  std::string log_format = "auto";             // See logging::ParseFormat().
+  std::vector<std::string> unused_flags = {};  // Flags that were given, but are ignored.
 };
 
 }  // namespace command_line

@@ -1,4 +1,4 @@
-// Signals of a program that runs until it is told to end.
+// Handles the signals of a program that runs until a signal.
 #pragma once
 
 #include <functional>
@@ -9,23 +9,23 @@
 
 namespace command_line {
 
-// What a further signal does once the end is asked for.
+// The effect of a further signal after the program was asked to end.
 enum class Repeated {
   kEndsAtOnce,
-  kIsIgnored,  // For a program whose own end must be waited for.
+  kIsIgnored,  // For a program that must finish its shutdown.
 };
 
 struct Signals {
-  std::vector<int> ends;  // Ask for the end.
+  std::vector<int> ends;  // Signals that ask the program to end.
   std::function<void()> end;
   std::vector<int> wakes = {};
   std::function<void()> wake = {};
   Repeated repeated = Repeated::kEndsAtOnce;
 };
 
-// Calls `end` once and `wake` as often as it hears of it, both on a thread of its own, until what
-// it returns is destroyed. Blocks the signals in the caller's thread and those that it starts from
-// now on, so it comes before all others; ignores SIGPIPE.
+// Starts a thread that calls `end` once and `wake` for each signal, until the returned thread is
+// destroyed. Blocks the signals in the calling thread, and in threads that it starts later, so call
+// it before any other thread starts. Ignores SIGPIPE.
 [[nodiscard]] std::jthread HandleSignals(Signals signals, base::Logger& logger);
 
 }  // namespace command_line

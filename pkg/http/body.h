@@ -8,8 +8,8 @@
 
 namespace http {
 
-// Bytes that never change. Copies share them, so that a large reply that several threads read is
-// in memory once.
+// Immutable bytes. Copies share them, so that a large reply that several threads read is in memory
+// once.
 class Body {
  public:
   Body() = default;

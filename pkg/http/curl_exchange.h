@@ -1,6 +1,6 @@
-// One request over one libcurl handle, and what came back. For CurlMulti alone.
+// One request over one libcurl handle, and its reply. For CurlMulti only.
 //
-// The handle refers to the exchange, which therefore never moves. Used by one thread.
+// The handle points to the exchange, so the exchange never moves. For one thread.
 #pragma once
 
 #include <curl/curl.h>
@@ -21,17 +21,18 @@ class CurlExchange {
  public:
   CurlExchange(const CurlTarget& target, Request request, CurlMulti::Stream handlers);
 
-  // Makes the handle ready to be sent, with `token` if it is not empty.
+  // Prepares the handle for sending. Sends `token` unless it is empty.
   void Prepare(const std::string& token);
-  // Ready once more, in what is left of the time. Once only; false the second time.
+  // Prepares the handle for a second attempt in the remaining time. Returns false if it was called
+  // before.
   [[nodiscard]] bool PrepareAgain(const std::string& token);
 
-  // Passes the outcome to one of the handlers. Call it last: they may destroy the exchange.
+  // Passes the outcome to one of the handlers, and then destroys the exchange.
   static void Deliver(std::unique_ptr<CurlExchange> exchange, CURLcode code);
 
   [[nodiscard]] CURL* easy() const { return easy_.get(); }
   [[nodiscard]] const Request& request() const { return request_; }
-  [[nodiscard]] int status() const;  // 0: there is none, or what was sent is not one.
+  [[nodiscard]] int status() const;  // 0 if none arrived, or if it is invalid.
   [[nodiscard]] ExchangeReport Report() const;
   static CurlExchange& Of(CURL* easy);
 
@@ -57,9 +58,9 @@ class CurlExchange {
   const CurlMulti::Stream handlers_;
   const std::unique_ptr<CURL, EasyDeleter> easy_;
   CurlList headers_;
-  std::array<char, CURL_ERROR_SIZE> error_text_ = {};  // Libcurl writes it, with its NUL.
+  std::array<char, CURL_ERROR_SIZE> error_text_ = {};  // Written by libcurl, with a NUL at the end.
   std::string body_;
-  int times_sent_ = 0;  // In this attempt.
+  int times_sent_ = 0;  // In the current attempt.
   bool tried_again_ = false;
   bool passed_its_bound_ = false;
   bool ended_by_us_ = false;

@@ -1,13 +1,12 @@
-// Exchanges with one endpoint over libcurl, any number side by side, driven by one thread.
+// Runs concurrent exchanges with one endpoint over libcurl, on one thread.
 //
-// Every request carries the bearer token of the moment. A 401 says that nothing was done, so it
-// invalidates the credentials and the request goes out once more; the second reply counts. A write
-// is on the wire once and never again, whatever libcurl would do; a read whose kept connection
-// turns out dead is sent again by libcurl. Connections are kept and used again; redirects are not
-// followed.
+// Every request carries the current bearer token. A 401 means that the server did nothing: it
+// invalidates the credentials, and the request is sent once more. The second reply counts. A write
+// is sent only once, even where libcurl would repeat it. A read is repeated by libcurl if its
+// reused connection is dead. Connections are reused; redirects are not followed.
 //
-// Used by one thread, save Wake(). SIGPIPE is ignored in the whole process from the first one on.
-// Bounds: a reply by its request's response_bytes_max, connections by `connections_max`.
+// For one thread, except Wake(). The first instance makes the whole process ignore SIGPIPE.
+// Bounds: a reply has its request's response_bytes_max; there are `connections_max` connections.
 #pragma once
 
 #include <curl/curl.h>
@@ -34,45 +33,46 @@ class CurlExchange;
 
 class CurlMulti {
  public:
-  using Id = std::uint64_t;  // Of an exchange; never 0, never given twice.
+  using Id = std::uint64_t;  // Of an exchange. Never 0, never reused.
   using OnReply = std::function<void(base::Result<Response>)>;
 
-  // A stream of which exactly one of `on_reply` and `on_end` is called, at its end.
+  // Handlers of a stream. Exactly one of `on_reply` and `on_end` is called, at its end.
   struct Stream {
-    // Bytes of a 200's body, split anywhere; first none at all, when the 200 has arrived. False:
-    // end the stream. Must not call the CurlMulti.
+    // Takes bytes of a 200's body, split anywhere. The first call has no bytes: the 200 has
+    // arrived. Returns false to end the stream. Must not call the CurlMulti.
     std::function<bool(std::string_view bytes)> on_data = {};
-    // It never became a stream: the server could not be reached, or its status was not 200. The
-    // body is then cut off after 64 KiB.
+    // Called if there was no stream: the server was unreachable, or its status was not 200. The
+    // body is then cut after 64 KiB.
     OnReply on_reply = {};
-    // It is over: cleanly or by on_data, or by an error of the connection or of time.
+    // Called when the stream has ended. Without error if the server or on_data ended it; otherwise
+    // with an error of the connection, or a timeout.
     std::function<void(base::Result<void>)> on_end = {};
   };
 
-  // `credentials` outlives it. `user_agent` such as "cdom/0.1.0 (linux/amd64)".
-  // `connections_max` 0: no limit, for streams, each of which has a connection of its own.
+  // `credentials` outlives it. `user_agent` is such as "cdom/0.1.0 (linux/amd64)".
+  // `connections_max` 0 means no limit, for streams: each has its own connection.
   CurlMulti(Endpoint endpoint, Credentials& credentials, std::string user_agent,
             int connections_max);
   ~CurlMulti();
 
-  // Before the first exchange. `gate`, which outlives it, is asked before a request goes out once
-  // more; null: it may.
+  // Call these before the first exchange. `gate` outlives it, and must admit a request before it is
+  // sent once more. If null, all are admitted.
   void SetOnExchange(OnExchange on_exchange) { on_exchange_ = std::move(on_exchange); }
   void SetGate(const Gate* gate) { gate_ = gate; }
 
-  // Begin an exchange; what becomes of it is told from Poll(), never from here.
+  // Start an exchange. Handlers are called from Poll(), never from here.
   Id Send(Request request, OnReply on_reply);
   Id Open(Request request, Stream stream);
 
-  // Drops an exchange and its connection. Nothing is told of it any more; of a write, nobody knows
-  // what became. An unknown id is fine.
+  // Drops an exchange and its connection, without a call of its handlers. The outcome of a write is
+  // then unknown. An unknown id is ignored.
   void Abandon(Id id);
 
-  // Moves bytes until something happened, Wake() was called or `most` has passed. Callbacks other
-  // than on_data may begin and abandon exchanges.
+  // Transfers bytes until an exchange makes progress, Wake() is called or `most` has passed.
+  // Callbacks other than on_data may start and abandon exchanges.
   void Poll(std::chrono::milliseconds most);
 
-  // Ends a Poll() that waits, or else the next one. From any thread.
+  // Ends the current or the next Poll(). Thread-safe.
   void Wake();
 
   [[nodiscard]] std::size_t under_way() const { return exchanges_.size(); }

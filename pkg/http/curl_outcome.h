@@ -1,3 +1,4 @@
+// Maps failures of libcurl to errors of Transport.
 #pragma once
 
 #include <curl/curl.h>
@@ -8,19 +9,19 @@
 
 namespace http {
 
-// What is known of an exchange that failed.
+// Facts about a failed exchange.
 struct CurlFailure {
   CURLcode code = CURLE_OK;
-  std::string detail = {};        // libcurl's words; may be empty.
-  int os_error = 0;               // Of the connect(), else 0.
-  bool is_write = false;          // Everything but GET.
-  bool sent = false;              // Sending began, so the server may have acted.
-  bool passed_its_bound = false;  // We ended it, because the body grew too large.
+  std::string detail = {};        // libcurl's message. May be empty.
+  int os_error = 0;               // errno of connect(). 0 if none.
+  bool is_write = false;          // Not a GET.
+  bool sent = false;              // Sending started, so the server may have acted.
+  bool passed_its_bound = false;  // We ended it, because the body was too large.
   std::string host_and_port = {};
-  std::string server_name = {};  // What the certificate must name.
+  std::string server_name = {};  // The name that the certificate must have.
 };
 
-// Which error it is, in the terms of Transport, with a message that names the server and the cause.
+// Returns the matching error of Transport. The message names the server and the cause.
 [[nodiscard]] base::Error ToError(const CurlFailure& failure);
 
 }  // namespace http

@@ -1,6 +1,6 @@
-// An Endpoint in the terms of libcurl: what every exchange with one server shares.
+// libcurl settings of an Endpoint, shared by all exchanges with one server.
 //
-// Immutable; outlives the exchanges, which refer to its texts.
+// Immutable. Outlives the exchanges, which point to its texts.
 #pragma once
 
 #include <curl/curl.h>
@@ -18,25 +18,25 @@ struct CurlListDeleter {
 };
 using CurlList = std::unique_ptr<curl_slist, CurlListDeleter>;
 
-// `list` with `text` at its end. REQUIRES: memory is left.
+// Returns `list` with `text` appended. REQUIRES: enough memory.
 [[nodiscard]] CurlList Append(CurlList list, const std::string& text);
 
 class CurlTarget {
  public:
-  // A malformed URL is not an error here: every exchange then fails with kInvalid.
+  // If the URL is malformed, every exchange fails with kInvalid.
   CurlTarget(Endpoint endpoint, std::string user_agent);
 
-  // Sets everything about the server, the proof of its name and ours, sockets and proxies.
+  // Sets the options for the server, for its certificate and ours, and for sockets and proxies.
   void ApplyTo(CURL* easy) const;
 
   [[nodiscard]] std::string UrlOf(std::string_view path) const {
     return base_url_ + std::string(path);
   }
-  // "10.0.0.1:6443", for messages.
+  // Such as "10.0.0.1:6443", for messages.
   [[nodiscard]] const std::string& host_and_port() const { return host_and_port_; }
-  // What the certificate must name.
+  // The name that the certificate must have.
   [[nodiscard]] const std::string& server_name() const { return server_name_; }
-  // The Host header, if it is not what the URL says; else empty.
+  // The Host header. Empty if it is that of the URL.
   [[nodiscard]] const std::string& host_header() const { return host_header_; }
 
  private:
@@ -49,7 +49,7 @@ class CurlTarget {
   std::string host_and_port_;
   std::string server_name_;
   std::string host_header_;
-  CurlList connect_to_;  // Set where the name to verify is not the host to connect to.
+  CurlList connect_to_;  // Null unless the name to verify differs from the host to connect to.
 };
 
 }  // namespace http

@@ -1,8 +1,9 @@
-// The Transport over libcurl: HTTP/1.1, TLS, connections kept and used again; see CurlMulti.
+// A Transport over libcurl: HTTP/1.1, TLS, reused connections; see CurlMulti.
 //
-// Used by one thread; make one for every worker. Bound: as many requests in flight, each on a
-// connection of its own, as `in_flight` has left; by itself six. The others wait for their turn,
-// and their `timeout` begins with it; so does the question to the gate whether they may begin.
+// For one thread; make one for each worker.
+// Bound: `in_flight` limits the requests in flight, each on its own connection. Without it, the
+// limit is six. Other requests wait; their `timeout` and the check of the gate start when they are
+// sent.
 #pragma once
 
 #include <memory>
@@ -20,8 +21,9 @@ class CurlMulti;
 
 class CurlTransport final : public Transport {
  public:
-  // `credentials`, `in_flight` and `gate` outlive the transport. `user_agent` such as
-  // "cdom/0.1.0 (linux/amd64)". `on_exchange` may be empty; without `gate` everything may begin.
+  // `credentials`, `in_flight` and `gate` outlive the transport. `user_agent` is such as
+  // "cdom/0.1.0 (linux/amd64)". `on_exchange` may be empty. Without `gate`, all requests are
+  // admitted.
   CurlTransport(Endpoint endpoint, Credentials& credentials, std::string user_agent,
                 OnExchange on_exchange = {}, InFlight* in_flight = nullptr,
                 const Gate* gate = nullptr);

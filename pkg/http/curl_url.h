@@ -1,4 +1,4 @@
-// Owns a URL of libcurl's, and reads its parts.
+// Owns a libcurl URL, and reads its parts.
 #pragma once
 
 #include <curl/curl.h>
@@ -13,7 +13,7 @@ struct CurlUrlDeleter {
 };
 using CurlUrl = std::unique_ptr<CURLU, CurlUrlDeleter>;
 
-// Empty if it has no such part.
+// Returns a part of the URL. Empty if it has no such part.
 inline std::string PartOf(const CurlUrl& url, CURLUPart part, unsigned flags = 0) {
   char* text = nullptr;
   if (curl_url_get(url.get(), part, &text, flags) != CURLUE_OK) return {};

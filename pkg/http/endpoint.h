@@ -1,16 +1,18 @@
+// The address of a server, and the credentials of its client.
 #pragma once
 
 #include <string>
 
 namespace http {
 
-// Where requests go, and how the connection is proven. All PEM texts are the content, not paths.
+// The server of requests, and how client and server authenticate. PEM texts are contents, not
+// paths.
 struct Endpoint {
-  std::string url =
-      {};  // "https://10.0.0.1:6443", with the path prefix of a proxy if there is one.
-  std::string ca_pem = {};           // Empty: the system's.
-  bool insecure = false;             // Do not verify the server. Never with a CA.
-  std::string tls_server_name = {};  // The name to verify, if not the one in `url`.
+  // Such as "https://10.0.0.1:6443", with the path prefix of a proxy if it has one.
+  std::string url = {};
+  std::string ca_pem = {};           // Empty for the system's CAs.
+  bool insecure = false;             // Do not verify the server. Never set with a CA.
+  std::string tls_server_name = {};  // Name to verify. Empty for the host in `url`.
   std::string client_certificate_pem = {};
   std::string client_key_pem = {};
   std::string proxy_url = {};
@@ -18,17 +20,18 @@ struct Endpoint {
   friend bool operator==(const Endpoint&, const Endpoint&) = default;
 };
 
-// The bearer token of each request. Thread-safe.
+// Provides the bearer token of each request. Thread-safe.
 class Credentials {
  public:
   virtual ~Credentials() = default;
 
-  // Empty: none. Asked for by threads that serve many: at most a file is read, once a minute. What
-  // cannot be renewed stays as it was.
+  // Returns the token. Empty if there is none. Must not block: it may read a file, at most once a
+  // minute. If renewal fails, it returns the last token.
   [[nodiscard]] virtual std::string BearerToken() = 0;
-  // A reply was 401: for the next request, or as soon as may be, look for another.
+  // A reply was 401: get another token for the next request, or as soon as possible.
   virtual void Invalidate() = 0;
-  // Where they come from: others of an equal source need not take their place. Not for logs.
+  // Names the source. Credentials of equal sources are interchangeable. Do not log it. Empty if
+  // unknown.
   [[nodiscard]] virtual std::string Source() const { return {}; }
 };
 

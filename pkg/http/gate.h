@@ -1,8 +1,9 @@
-// Whether requests may begin, asked where each of them starts, and when those in flight are given
-// up. A replica that leads no more, or that ends, writes nothing from that moment on, however much
-// was decided before.
+// Decides which requests may start, and when to abandon those in flight.
 //
-// Thread-safe. Shared by the transports of one purpose, and by whatever stands in for them.
+// Each request asks when it is sent. So a replica that loses leadership or shuts down sends no
+// further write, even if that write was decided before.
+//
+// Thread-safe. Shared by the transports of one purpose, and by their test doubles.
 #pragma once
 
 #include <atomic>
@@ -20,16 +21,16 @@ class Gate {
  public:
   using MayWrite = std::function<bool()>;
 
-  // `may_write` is called on any thread, with each request that writes. `clock` outlives the gate.
+  // `may_write` is called on any thread, for each request that writes. `clock` outlives the gate.
   Gate(MayWrite may_write, const base::Clock& clock);
 
-  // The request may begin; or kUnavailable, and it must not: it writes and may not, or the gate is
-  // closed.
+  // Returns success if the request may start. Returns kUnavailable if the gate is closed, or if the
+  // request writes and `may_write` returns false.
   [[nodiscard]] base::Result<void> Admit(const Request& request) const;
 
-  // Nothing begins any more; what is in flight has `drain` left.
+  // Admits no further request. Requests in flight have `drain` left.
   void Close(std::chrono::milliseconds drain);
-  // Whether that time is over.
+  // Returns whether that time has passed.
   [[nodiscard]] bool MustGiveUp() const;
 
  private:
@@ -37,7 +38,7 @@ class Gate {
 
   const MayWrite may_write_;
   const base::Clock& clock_;
-  std::atomic<std::int64_t> give_up_at_{kNever};  // Of the monotonic clock; kNever: it is open.
+  std::atomic<std::int64_t> give_up_at_{kNever};  // Monotonic clock, in ns. kNever while open.
 };
 
 }  // namespace http

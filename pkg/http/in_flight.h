@@ -1,5 +1,6 @@
-// How many requests may be in flight at once, over all the transports that share this, and which of
-// them may have one more: see Slots.
+// Limits the requests in flight over all transports that share it.
+//
+// Slots has the rules for which transport may send one more.
 //
 // Thread-safe.
 #pragma once
@@ -18,7 +19,7 @@ class InFlight {
 
   [[nodiscard]] int most() const { return most_; }
 
-  // One that sends, while it lives. For one thread.
+  // A sender; it has a share of the slots while it exists. For one thread.
   class Sender {
    public:
     explicit Sender(InFlight& in_flight);
@@ -27,7 +28,7 @@ class InFlight {
     Sender& operator=(const Sender&) = delete;
 
     [[nodiscard]] bool TryTake();
-    void Take();  // Waits until one is free. REQUIRES: it has none.
+    void Take();  // Blocks until a slot is free. REQUIRES: it has none.
     void GiveBack();
 
    private:
@@ -35,7 +36,7 @@ class InFlight {
     int held_ = 0;
   };
 
-  // Senders that are in Take().
+  // The number of senders that block in Take().
   [[nodiscard]] int waiting() const;
 
  private:
@@ -43,7 +44,8 @@ class InFlight {
 
   const int most_;
   mutable base::Mutex mutex_;
-  std::deque<std::condition_variable_any*> line_ GUARDED_BY(mutex_);  // In Take(), by their turn.
+  // Senders in Take(), in order.
+  std::deque<std::condition_variable_any*> line_ GUARDED_BY(mutex_);
   Slots slots_ GUARDED_BY(mutex_);
 };
 

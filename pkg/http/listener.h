@@ -1,3 +1,4 @@
+// Listening TCP sockets.
 #pragma once
 
 #include <string>
@@ -7,17 +8,16 @@
 
 namespace http {
 
-// kInvalid, with how to write it, for what Listener::On() could not read as an address. Looks up no
-// name.
+// Returns kInvalid, with an example, if Listener::On() cannot parse `address`. Resolves no name.
 [[nodiscard]] base::Result<void> CheckAddress(const std::string& address);
 
-// A listening TCP socket, closed at the end. Non-blocking; not inherited by child processes. What
-// it accepts has small buffers.
+// A listening TCP socket, closed by the destructor. Non-blocking; child processes do not inherit
+// it. Accepted connections have small buffers.
 class Listener {
  public:
-  // "127.0.0.1:8080", "[::1]:8080", "localhost:8080", or ":8080" for every address, IPv6 and IPv4.
-  // Port 0 picks one that is free. kInvalid: not such an address; kUnavailable: it cannot be
-  // listened on, for example because somebody else does.
+  // Listens on "127.0.0.1:8080", "[::1]:8080", "localhost:8080", or ":8080" for every address, IPv6
+  // and IPv4. Port 0 means a free port. kInvalid: the address is invalid. kUnavailable: cannot
+  // listen, for example because the port is in use.
   [[nodiscard]] static base::Result<Listener> On(const std::string& address);
 
   [[nodiscard]] int fd() const { return socket_.fd(); }

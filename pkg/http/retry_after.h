@@ -7,8 +7,8 @@
 
 namespace http {
 
-// A Retry-After header: seconds or an HTTP date, which proxies send. Clamped to [0, 120] s, so that
-// neither a wrong clock nor a wrong server stops us for longer. Nothing if it is neither.
+// Parses a Retry-After header: seconds, or an HTTP date, which proxies send. Clamps it to [0, 120]
+// s, so that a wrong clock or server cannot stop us for longer. Empty if it is neither.
 [[nodiscard]] std::optional<std::chrono::seconds> ParseRetryAfter(const std::string& value,
                                                                   std::time_t now);
 

@@ -1,15 +1,14 @@
-// A small HTTP/1.1 server for probes, metrics and pages: GET and HEAD, one request for each
-// connection, over libmicrohttpd; in clear text, or over TLS 1.2 and 1.3 by GnuTLS. Nothing is ever
-// compressed.
+// A small HTTP/1.1 server for probes, metrics and debug pages.
 //
-// Two threads. One serves all connections and calls the handler, which answers at once or says what
-// work makes the answer. The other does this work, one piece after the other. So neither work that
-// takes long nor a client that is slow, silent or hostile keeps anybody waiting who is answered at
-// once.
-// Bounds: 100 connections, where a new one takes the place of the oldest; 8 KiB for the head of a
-// request, whose body is thrown away; 5 s for a whole exchange, from the connection on and so with
-// the handshake of TLS; 16 MiB for all the answers together
-// that work made and that are not sent yet: beyond that it is 503 with Retry-After.
+// GET and HEAD, one request for each connection, over libmicrohttpd. Clear text, or TLS 1.2 and 1.3
+// by GnuTLS. No compression.
+//
+// Two threads. The first serves all connections and calls the handler, which returns a reply or a
+// function that builds one. The second runs these functions, one at a time. So immediate replies
+// never wait for a slow function, or for a slow, silent or hostile client.
+// Bounds: 100 connections, where a new one replaces the oldest. 8 KiB for the head of a request;
+// its body is dropped. 5 s for a whole exchange, with the TLS handshake. 16 MiB for all built
+// replies that are not sent yet; beyond that the server answers 503 with Retry-After.
 #pragma once
 
 #include <functional>
@@ -27,11 +26,11 @@ namespace http {
 struct ServerRequest {
   std::string path = {};                               // Decoded, without the query.
   std::multimap<std::string, std::string> query = {};  // Decoded; "?verbose" has an empty value.
-  std::string authorization = {};                      // The header. Empty: none.
+  std::string authorization = {};                      // The header. Empty if none.
 };
 
 struct ServerReply {
-  int status = 200;  // With 401 goes that a bearer token is wanted.
+  int status = 200;  // A 401 carries "WWW-Authenticate: Bearer".
   std::string body = {};
   std::string content_type = "text/plain; charset=utf-8";
 };
@@ -40,23 +39,23 @@ using ServerWork = std::function<ServerReply()>;
 
 class Server {
  public:
-  // A reply that is given at once is small: its bytes are not counted.
+  // Immediate replies must be small, because their bytes are not counted.
   using Answer = std::variant<ServerReply, ServerWork>;
   using Handler = std::function<Answer(const ServerRequest& request)>;
 
-  // `handler` is called on the server's thread and does not block; `clock` outlives the server.
+  // `handler` runs on the server's first thread and must not block. `clock` outlives the server.
   Server(Handler handler, const base::Clock& clock);
   ~Server();  // Stops.
 
-  // Begins to serve; returns the port. See Listener::On for `address` and errors. Once only.
+  // Starts to serve. Returns the port. See Listener::On() for `address` and errors. Call it once.
   [[nodiscard]] base::Result<int> Start(const std::string& address);
-  // The same over TLS. kInvalid: GnuTLS does not take the identity.
+  // The same over TLS. kInvalid: GnuTLS rejects the identity.
   [[nodiscard]] base::Result<int> Start(const std::string& address, const tls::Identity& identity);
-  // Serves with another identity once the exchanges that are under way have ended, 5 s at most; who
-  // connects meanwhile waits. kInvalid: it stays as it was. REQUIRES: it was started over TLS. Not
-  // to be called on several threads at once, or while it stops.
+  // Replaces the identity, after the current exchanges have ended (at most 5 s). New connections
+  // wait meanwhile. kInvalid: the old identity stays. REQUIRES: the server was started over TLS. Do
+  // not call it on several threads at once, or during Stop().
   [[nodiscard]] base::Result<void> Use(const tls::Identity& identity);
-  // Returns once neither handler nor work runs any more; connections are cut.
+  // Cuts connections. Returns when neither the handler nor a function runs.
   void Stop();
 
  private:

@@ -1,12 +1,12 @@
-// Who may have one more request in flight: the rules of InFlight, without its lock.
+// Decides which sender may have one more request in flight.
 //
-// A sender has requests to send or in flight. It may always have its share: all slots divided by
-// the senders, and half of them while it is alone. Beyond that it may take what is free, but not
-// the slots that are kept back: so a sender of a thousand requests never has them all, and gives
-// way as its replies come when others arrive. Who has nothing in flight and waits comes first, and
-// of those the one that has waited longest: there may be more senders than slots.
+// The rules of InFlight, without its lock. The share of a sender is all slots divided by the number
+// of senders, or half of them if it is alone. A sender may always have its share. Beyond that it
+// may take free slots, except those that are kept back. So a sender of a thousand requests never
+// has all slots, and its share shrinks when others arrive. A waiting sender without a request in
+// flight goes first, the longest wait before others: there may be more senders than slots.
 //
-// A value for one thread.
+// A value, for one thread.
 #pragma once
 
 #include <algorithm>
@@ -16,21 +16,21 @@ namespace http {
 
 class Slots {
  public:
-  // Of `most` slots, `kept_back` are for senders that have less than their share.
+  // `kept_back` of the `most` slots are only for senders below their share.
   explicit Slots(int most, int kept_back = 0) : most_(most), kept_back_(kept_back), free_(most) {}
 
   void Join() { ++senders_; }
   void Leave() { --senders_; }
 
-  // For a sender that has `held`. False: it has to wait for a reply of its own.
+  // For a sender that has `held` slots. Returns false if it must wait for one of its own replies.
   [[nodiscard]] bool TryTake(int held) {
     const bool may_take = waiting() == 0 && free_ > (held < Share() ? 0 : kept_back_);
     if (may_take) --free_;
     return may_take;
   }
 
-  // For a sender that has none: it waits from StartWait() on, until TakeWaiting() is true of what
-  // that returned.
+  // For a sender that has no slot: it waits from StartWait() until TakeWaiting() returns true for
+  // the place that StartWait() returned.
   [[nodiscard]] std::uint64_t StartWait() { return next_in_line_++; }
   [[nodiscard]] bool TakeWaiting(std::uint64_t place) {
     if (free_ == 0 || place != first_in_line_) return false;

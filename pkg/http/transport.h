@@ -1,5 +1,7 @@
-// The seam between everything that decides and the network. Above it lies what simulation runs
-// unchanged: requests as values out, replies as values in.
+// The interface between decisions and the network.
+//
+// The simulation runs all code above it unchanged. Requests go out as values, replies come back as
+// values.
 #pragma once
 
 #include <array>
@@ -25,27 +27,27 @@ enum class Method { kGet, kPost, kPut, kPatch, kDelete };
 
 struct Request {
   Method method = Method::kGet;
-  std::string path = {};          // Starts with '/', escaped, with its query; no scheme or host.
-  std::string content_type = {};  // Of the body; empty without one.
+  std::string path = {};  // Starts with '/'. Escaped, with the query, without scheme and host.
+  std::string content_type = {};  // Of the body. Empty if there is no body.
   std::string accept = "application/json";
   std::string body = {};
   std::chrono::milliseconds timeout{30'000};   // For the whole exchange.
-  std::size_t response_bytes_max = 64U << 20;  // kTooLarge above it.
+  std::size_t response_bytes_max = 64U << 20;  // A larger body is kTooLarge.
 
   friend bool operator==(const Request&, const Request&) = default;
 };
 
 struct Response {
-  int status = 0;  // 100 to 999, as the server sent it; any status is a reply.
+  int status = 0;  // 100 to 999, as the server sent it. Not an error, whatever it is.
   Body body = {};
   std::optional<std::chrono::seconds> retry_after = {};
 };
 
-// What an exchange reports to its observer, at its end. One that was abandoned tells nothing.
+// Report of an exchange at its end. An abandoned exchange sends none.
 struct ExchangeReport {
   Method method = Method::kGet;
-  int status = 0;                     // 0: there was no reply.
-  std::chrono::microseconds took{0};  // Of a stream: until its first byte.
+  int status = 0;                     // 0 if there was no reply.
+  std::chrono::microseconds took{0};  // Until the first byte, for a stream.
 };
 
 // Called on the thread that drives the exchange; must not block.
@@ -53,15 +55,18 @@ using OnExchange = std::function<void(const ExchangeReport& report)>;
 
 // Sends requests and waits for the replies.
 //
-// A request is sent at most once: a write whose connection dies before the reply is
-// kUnknownOutcome, never repeated (libcurl would). kUnavailable: it did not reach the server.
-// kDeadlineExceeded (reads) and kUnknownOutcome (writes): no reply within `timeout`.
-// kTooLarge: the body passed its bound. kUnauthorized is not made here: a 401 is a reply.
+// A write whose connection dies before the reply is kUnknownOutcome. It is never repeated, although
+// libcurl would repeat it.
+// - kUnavailable: the request did not reach the server.
+// - kDeadlineExceeded (reads), kUnknownOutcome (writes): no reply within `timeout`.
+// - kTooLarge: the body passed its bound.
+// - kUnauthorized is not used here: a 401 is a reply.
 class Transport {
  public:
   virtual ~Transport() = default;
 
-  // Side by side; returns when all are answered, replies in the order of the requests.
+  // Sends the requests concurrently. Returns when all are answered, replies in the order of the
+  // requests.
   [[nodiscard]] virtual std::vector<base::Result<Response>> SendAll(
       const std::vector<Request>& requests) = 0;
 

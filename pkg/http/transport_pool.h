@@ -1,8 +1,10 @@
-// Transports of more threads than send at one time. A thread has one for as long as its requests
-// take, and the one that was given back last is the next to be taken: so there are as many
-// connections as were needed at once, and not six for each thread.
+// Transports that threads borrow while they send.
 //
-// Thread-safe. Bound: a transport for each thread that sends at one time; they live as long as the
+// The last returned transport is used next. So there are only as many connections as the threads
+// used at the same time, not six for each thread.
+//
+// Thread-safe.
+// Bound: one transport for each thread that sends at the same time. Transports live as long as the
 // pool.
 #pragma once
 
@@ -17,7 +19,7 @@ namespace http {
 
 class TransportPool final : public Transport {
  public:
-  // `make` is called on any thread, one at a time; what it makes is used by one thread at a time.
+  // `make` is called on any thread, one call at a time. One thread at a time uses each transport.
   explicit TransportPool(std::function<std::unique_ptr<Transport>()> make)
       : make_(std::move(make)) {}
 

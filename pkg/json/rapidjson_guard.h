@@ -1,11 +1,15 @@
-// The only place that includes RapidJSON. Debian's 1.1.0 has known defects; this is the defence:
-//  - numbers are kept as text, so that its conversion of hostile exponents is never reached;
-//  - UTF-8 is checked in each string once it is decoded, because its own check reads behind the
-//    end, and it decodes the second half of a surrogate pair alone to what is not UTF-8;
-//  - its asserts stay on in release, because without them a mistake of ours reads garbage;
-//  - the iterative parser and a bound on depth, because the recursive one follows the input's;
-//  - its reader alone is used, whose events make trees of our own, because clang 19 refuses to
-//    compile document.h.
+// The only file that includes RapidJSON, and guards against its defects.
+//
+// Debian's 1.1.0 has known defects. The defences:
+// - Numbers stay text, so that RapidJSON never converts hostile exponents.
+// - Each decoded string is checked for UTF-8: RapidJSON's own check reads behind the end, and it
+//   decodes the second half of a surrogate pair alone to invalid UTF-8.
+// - RapidJSON's asserts stay on in release, because without them our own mistake would read
+//   garbage.
+// - The parser is iterative with a bound on depth, because the recursive one uses stack for each
+//   level.
+// - Only its reader is used, and its events build our own trees: clang 19 cannot compile
+//   document.h.
 #pragma once
 
 #include <cstddef>
@@ -24,20 +28,20 @@
 
 namespace json::internal {
 
-// Hands on events, and stops the parse at what must not come through.
+// Forwards events, and stops the parse at a string that is not UTF-8, or too deep a level.
 template <typename Handler>
 class Filter {
  public:
   explicit Filter(Handler& handler) : handler_(handler) {}
 
-  // Why it stopped the parse; null if it did not.
+  // Returns why it stopped the parse. Null if it did not.
   const char* refused() const { return refused_; }
 
   using SizeType = rapidjson::SizeType;
   // NOLINTBEGIN(readability-identifier-naming): RapidJSON names these.
   bool Null() { return handler_.Null(); }
   bool Bool(bool value) { return handler_.Bool(value); }
-  // Not called: numbers come as text.
+  // Never called, because numbers arrive as text.
   bool Int(int) { return false; }
   bool Uint(unsigned) { return false; }
   bool Int64(std::int64_t) { return false; }
@@ -75,8 +79,8 @@ class Filter {
   int depth_ = 0;
 };
 
-// Parses the `size` bytes of `stream`, and tells `handler` of them. The parser takes a NUL for the
-// end; what stands behind one must not be ignored.
+// Parses the `size` bytes of `stream`, and calls `handler` for them. RapidJSON treats a NUL as the
+// end; this returns an error instead of ignoring the rest.
 template <unsigned kFlags, typename Stream, typename Handler>
 [[nodiscard]] base::Result<void> ParseInto(Handler& handler, Stream& stream, std::size_t size) {
   Filter<Handler> filter(handler);

@@ -1,9 +1,10 @@
-// Reads JSON fast: parses a text in place into an arena that is used again, and hands out views.
-// The watch path uses it; what must be edited is parsed into a json::Value instead.
+// A fast JSON reader: parses into a reusable arena and returns views.
 //
-// A Parser and its views are used by one thread. Bound: for objects as Kubernetes has them about
-// twice their text, for one of brackets alone about 25 times; what passes 1 MiB is given back
-// before the next text.
+// The watch path uses it. To edit JSON, parse it into a json::Value instead.
+//
+// A Parser and its views are for one thread.
+// Bound: about twice the text for Kubernetes objects, about 25 times for a text of brackets only.
+// Memory above 1 MiB is freed before the next text.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,7 @@
 
 namespace json {
 
-// Levels of objects and arrays in one text. The deepest that Kubernetes' own types have is
-// about 20.
+// Maximum nesting of objects and arrays. Kubernetes' own types have at most about 20 levels.
 constexpr int kDepthMax = 512;
 
 namespace internal {
@@ -26,23 +26,23 @@ struct Node;
 struct Tree;
 }  // namespace internal
 
-// Something in a parsed text. Reading never fails: what is absent or of another type is empty.
+// A value in a parsed text. Reading never fails: an absent value, or one of another type, is empty.
 // Valid until the Parser's next Parse().
 class View {
  public:
   View() = default;
 
-  [[nodiscard]] bool IsNull() const;  // Also if absent.
+  [[nodiscard]] bool IsNull() const;  // True also if absent.
   [[nodiscard]] bool IsObject() const;
   [[nodiscard]] bool IsArray() const;
 
-  // The member of that name; of several the last one, as in Go.
+  // Returns the member of that name. If there are several, the last one, as in Go.
   [[nodiscard]] View operator[](std::string_view name) const;
   [[nodiscard]] std::string_view AsString() const;
-  [[nodiscard]] std::optional<std::int64_t> AsInt() const;  // Empty if it does not fit, too.
+  [[nodiscard]] std::optional<std::int64_t> AsInt() const;  // Empty also if it does not fit.
   [[nodiscard]] bool AsBool() const;
 
-  [[nodiscard]] std::size_t size() const;          // Of an array or object, else 0.
+  [[nodiscard]] std::size_t size() const;          // Of an array or object. 0 otherwise.
   [[nodiscard]] View at(std::size_t index) const;  // Item of an array, or value of a member.
   [[nodiscard]] std::string_view name_at(std::size_t index) const;  // Name of a member.
 
@@ -64,7 +64,7 @@ class View {
   View(const internal::Tree& tree, const internal::Node& node) : tree_(&tree), node_(&node) {}
 
   const internal::Tree* tree_ = nullptr;
-  const internal::Node* node_ = nullptr;  // Null: absent.
+  const internal::Node* node_ = nullptr;  // Null if absent.
 };
 
 class Parser {
@@ -73,15 +73,15 @@ class Parser {
   ~Parser();
   Parser(Parser&&) noexcept;
 
-  // kInvalid, with the offset, for anything that is not exactly one JSON value in UTF-8 of at most
-  // 512 levels.
+  // Parses exactly one JSON value, in UTF-8, of at most 512 levels. Returns kInvalid with the
+  // offset otherwise.
   [[nodiscard]] base::Result<View> Parse(std::string_view text);
 
  private:
   std::unique_ptr<internal::Tree> tree_;
 };
 
-// One text with a parser of its own: views of it are valid as long as it lives.
+// A text with its own parser. Its views are valid while it exists.
 class Document {
  public:
   Document(Parser parser, View root) : parser_(std::move(parser)), root_(root) {}

@@ -1,3 +1,4 @@
+// Repairs JSON that the API server accepts and our parser rejects.
 #pragma once
 
 #include <string>
@@ -8,18 +9,18 @@
 
 namespace json {
 
-// What the API server's decoder accepts and ours refuses, changed so that ours accepts it: half of
-// a surrogate pair and bytes that are not UTF-8 become U+FFFD, as in Go; what lies deeper than 512
-// levels, and a number beyond a double, becomes null.
+// Returns `text` with changes that make our parser accept what the API server's decoder accepts. As
+// in Go, half of a surrogate pair and invalid UTF-8 become U+FFFD. A value deeper than 512 levels,
+// and a number beyond a double, become null.
 //
-// A user can store such things inside an object of any kind that has a field for free-form JSON,
-// and the server hands them out as they are. They must not keep us from reading the object, let
-// alone the others of its list. For objects that are only read: never write the result back.
+// Users can store such bytes in any object with a field for free-form JSON, and the server returns
+// them unchanged. They must not make the object unreadable, or the others of its list. Use the
+// result only to read: never write it back.
 //
-// Anything else stays as it is; parse the result to learn whether it is JSON now.
+// Other text is unchanged. The result may still be invalid JSON: parse it to know.
 [[nodiscard]] std::string Repair(std::string_view text);
 
-// Reads `text`, repaired if it must be.
+// Parses `text`, and repairs it first if needed.
 [[nodiscard]] base::Result<View> ParseRepaired(Parser& parser, std::string_view text);
 [[nodiscard]] base::Result<Document> ParseRepaired(std::string_view text);
 

@@ -1,8 +1,11 @@
-// Finds where JSON values end, in bytes that arrive in pieces split anywhere. It knows brackets,
-// strings and separators, not what lies between them: a value that it accepts may still be refused
-// by a Parser, but whatever a Parser accepts has the same end here.
+// Finds where JSON values end in a stream of bytes.
 //
-// Used by one thread. Each byte is looked at once. Bound: 10 000 levels, as in Go.
+// The bytes may be split anywhere. The scanner knows only brackets, strings and separators: a
+// Parser may reject a value that it accepts. But it finds the same end of each value that a Parser
+// accepts.
+//
+// For one thread. Reads each byte once.
+// Bound: 10 000 levels, as in Go.
 #pragma once
 
 #include <cstddef>
@@ -15,16 +18,17 @@ namespace json {
 class Scanner {
  public:
   enum class Found {
-    kMore,   // All of the bytes belong to a value that goes on, or are white space before one.
-    kValue,  // A value ends with the last byte used. The scanner is ready for the next one.
-    kBad,    // Not JSON, or too deep; nothing that follows can be made sense of.
+    kMore,   // All bytes belong to an incomplete value, or are white space before a value.
+    kValue,  // A value ends with the last used byte. The scanner is ready for the next one.
+    kBad,    // Not JSON, or too deep. The rest of the stream is useless.
   };
   struct Result {
     Found found = Found::kMore;
-    std::size_t used = 0;  // How many of the bytes; white space before a value counts.
+    std::size_t used = 0;  // Number of used bytes, with white space before a value.
   };
 
-  // Reads on. A number or literal outside of any bracket ends before the byte that follows it.
+  // Scans the next bytes. A number or literal outside of brackets ends before the byte that follows
+  // it.
   [[nodiscard]] Result Scan(std::string_view bytes);
 
  private:
@@ -35,7 +39,7 @@ class Scanner {
   [[nodiscard]] bool Open(char bracket);
   [[nodiscard]] bool Close(char bracket);
 
-  std::string open_;  // The brackets that are open, outermost first.
+  std::string open_;  // The open brackets, outermost first.
   Want want_ = Want::kValue;
   bool in_string_ = false;
   bool in_scalar_ = false;  // A number, true, false or null.

@@ -1,11 +1,12 @@
-// A JSON value that can be built, edited and written. Objects keep the order of their members, and
-// numbers keep their text, so that a document that is read, edited and written back differs only
-// where it was edited.
+// A JSON value that can be built, edited and written.
 //
-// What we send is built from these and never from text, so nothing that a user wrote can change the
-// shape of an object. For reading many objects fast there is json/reader.h.
+// Objects keep the order of their members, and numbers keep their text. So a document that is read,
+// edited and written back changes only where it was edited.
 //
-// A plain value: copy it, or move it. Not thread-safe while it is changed.
+// Requests are built from Values, never from text, so that user input cannot change the shape of an
+// object. To read many objects fast, use json/reader.h.
+//
+// A plain value: copy or move it. Not thread-safe while it changes.
 #pragma once
 
 #include <concepts>
@@ -32,7 +33,7 @@ class Value {
 
   Value() = default;  // null
   Value(std::nullptr_t) = delete;
-  template <std::same_as<bool> Bool>   // Not a pointer or a double, which would convert.
+  template <std::same_as<bool> Bool>   // Otherwise a pointer or a double would convert.
   Value(Bool value) : data_(value) {}  // NOLINT(google-explicit-constructor)
   Value(const char* text) : data_(std::string(text)) {}       // NOLINT(google-explicit-constructor)
   Value(std::string text) : data_(std::move(text)) {}         // NOLINT(google-explicit-constructor)
@@ -42,13 +43,13 @@ class Value {
   Value(Integer value)
       : data_(Number{std::to_string(value)}) {}  // NOLINT(google-explicit-constructor)
 
-  // What is written in braces.
+  // Elements of an initializer list.
   struct Field;
   struct Item;
   static Value Object(std::initializer_list<Field> fields = {});
   static Value Array(std::initializer_list<Item> items = {});
   static Value Array(Items items) { return Value(std::move(items)); }
-  // What `encode` makes of each item of the range.
+  // Returns an array of the results of `encode` for each item of `range`.
   template <typename Range, typename Encode = std::identity>
   static Value ArrayOf(const Range& range, Encode encode = {}) {
     Items items;
@@ -62,26 +63,26 @@ class Value {
   [[nodiscard]] bool IsArray() const { return std::holds_alternative<Items>(data_); }
   [[nodiscard]] bool IsString() const { return std::holds_alternative<std::string>(data_); }
 
-  // Reading never fails: what is absent or of another type is empty.
+  // Reading never fails: an absent value, or one of another type, is empty.
   [[nodiscard]] const std::string& AsString() const;
   [[nodiscard]] std::optional<std::int64_t> AsInt() const;
   [[nodiscard]] bool AsBool() const;
-  [[nodiscard]] std::vector<std::string> AsTexts() const;  // Of each item.
+  [[nodiscard]] std::vector<std::string> AsTexts() const;  // AsString() of each item.
   [[nodiscard]] const Items& items() const;                // Empty unless an array.
   [[nodiscard]] const Members& members() const;            // Empty unless an object.
 
-  // The member of that name, or null.
+  // Returns the member of that name. A null value if absent.
   [[nodiscard]] const Value& operator[](std::string_view name) const;
-  [[nodiscard]] const Value* Find(std::string_view name) const;  // nullptr if absent.
+  [[nodiscard]] const Value* Find(std::string_view name) const;  // Null if absent.
   Value* Find(std::string_view name);
 
-  // Makes what is not an object an empty one first; makes the member if it is absent.
+  // Replaces a value that is not an object by an empty object. Adds the member if it is absent.
   Value& operator[](std::string_view name);
-  // Makes what is not an array an empty one first.
+  // Replaces a value that is not an array by an empty array.
   Items& MutableItems();
   Members& MutableMembers();  // The same for objects.
   void Append(Value item) { MutableItems().push_back(std::move(item)); }
-  bool Erase(std::string_view name);  // Whether it was there.
+  bool Erase(std::string_view name);  // Returns whether it existed.
 
   friend bool operator==(const Value&, const Value&) = default;
 
@@ -101,8 +102,8 @@ class Value {
   std::variant<std::monostate, bool, Number, std::string, Items, Members> data_;
 };
 
-// What an initializer_list holds is const: a Value in braces would be copied, and what is in it
-// once more for each level. Out of these it is moved.
+// The elements of an initializer_list are const, so a Value in braces would be copied, once for
+// each level. `mutable` members allow a move.
 struct Value::Field {
   template <std::convertible_to<Value> T>
   Field(std::string_view name, T&& value) : member(name, std::forward<T>(value)) {}
@@ -114,11 +115,11 @@ struct Value::Item {
   mutable Value value;
 };
 
-// Compact text. Invalid UTF-8 in a string is written as U+FFFD.
+// Returns compact text. Invalid UTF-8 in a string is written as U+FFFD.
 [[nodiscard]] std::string Serialize(const Value& value);
 
-// The whole of `text` as one value. kInvalid, with the offset, for anything that is not JSON, not
-// UTF-8, or deeper than 512 levels. Of members with the same name the last one stays, as in Go.
+// Parses all of `text` as one value. Returns kInvalid, with the offset, if it is not JSON, not
+// UTF-8, or deeper than 512 levels. If members have the same name, the last one stays, as in Go.
 [[nodiscard]] base::Result<Value> Parse(std::string_view text);
 
 }  // namespace json

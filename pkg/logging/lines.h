@@ -1,4 +1,6 @@
-// Log records as text, JSON and journal fields. Pure functions; thread-safe.
+// Formats log records as text, JSON and journal fields.
+//
+// Pure functions; thread-safe.
 #pragma once
 
 #include <initializer_list>
@@ -18,15 +20,15 @@ struct Record {
   std::initializer_list<base::LogField> fields = {};
 };
 
-// `I1121 03:22:51.123456 message key="value"`, in local time, as klog writes it.
+// Returns `I1121 03:22:51.123456 message key="value"`, in local time, as klog writes it.
 [[nodiscard]] std::string TextLine(const Record& record);
 
-// {"ts":"2026-11-21T03:22:51.123456Z","level":"info","msg":"message","key":"value"}. A field that
-// has one of the first three names gets a '_' behind it.
+// Returns {"ts":"2026-11-21T03:22:51.123456Z","level":"info","msg":"message","key":"value"}.
+// A field with one of the first three names gets the suffix '_'.
 [[nodiscard]] std::string JsonLine(const Record& record);
 
-// "NAME=value" for sd_journal_sendv. MESSAGE also shows the fields, because journalctl shows
-// nothing else; the field podName is CDOM_POD_NAME.
+// Returns "NAME=value" texts for sd_journal_sendv. MESSAGE also contains the fields, because
+// journalctl shows nothing else. For example, the field podName becomes CDOM_POD_NAME.
 [[nodiscard]] std::vector<std::string> JournalFields(const Record& record,
                                                      std::string_view identifier);
 

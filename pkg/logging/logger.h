@@ -1,4 +1,4 @@
-// Where a program's log lines go: standard error, as text or JSON, or the systemd journal.
+// Makes a program's logger: standard error or the systemd journal.
 #pragma once
 
 #include <memory>
@@ -12,30 +12,30 @@
 namespace logging {
 
 enum class Format {
-  kAuto,     // The journal if standard error leads there, else text.
-  kText,     // A line as klog writes it.
-  kJson,     // A line with one JSON object.
-  kJournal,  // Structured fields, to the journal's socket.
+  kAuto,     // The journal if standard error is connected to it, otherwise text.
+  kText,     // Lines as klog writes them.
+  kJson,     // Lines with one JSON object each.
+  kJournal,  // Structured fields, sent to the journal's socket.
 };
 
-// "auto", "text", "json" or "journal"; nothing for anything else.
+// Parses "auto", "text", "json" or "journal". Empty for any other text.
 [[nodiscard]] std::optional<Format> ParseFormat(std::string_view text);
 
-// As klog's -v: 0 and above let errors, warnings and infos through, 4 and above debug lines too.
+// As klog's -v: errors, warnings and infos are always logged, debug lines from this verbosity on.
 constexpr int kDebugVerbosity = 4;
 
 struct LoggerOptions {
   Format format = Format::kAuto;
   int verbosity = 0;
-  std::string identifier = {};  // The program, as the journal shows it.
+  std::string identifier = {};  // Name of the program in the journal.
 };
 
-// `clock` outlives the logger. Thread-safe, as every Logger. A line is written before Log()
-// returns, so that none is lost in a crash.
+// Returns a logger. Thread-safe, as every Logger. Log() writes the line before it returns, so that
+// a crash loses none. `clock` outlives the logger.
 [[nodiscard]] std::unique_ptr<base::Logger> MakeLogger(const LoggerOptions& options,
                                                        const base::Clock& clock);
 
-// Whether `journal_stream`, the value of $JOURNAL_STREAM, is what `fd` leads to.
+// Returns whether `fd` is the journal that `journal_stream` (the value of $JOURNAL_STREAM) names.
 [[nodiscard]] bool IsJournal(const std::string& journal_stream, int fd);
 
 }  // namespace logging

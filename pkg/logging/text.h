@@ -1,4 +1,6 @@
-// Makes texts from outside harmless in a log. Pure functions; thread-safe.
+// Makes untrusted text harmless in a log.
+//
+// Pure functions; thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +11,12 @@ namespace logging {
 
 constexpr std::size_t kValueBytesMax = 8U << 10;
 
-// `text` as UTF-8 of at most kValueBytesMax, with a note of how much was left out. U+FFFD stands
-// for invalid bytes and for characters that make a terminal show something else: C1 controls, DEL,
-// and the controls of writing direction. C0 controls are left to Escape().
+// Returns `text` as UTF-8, cut after kValueBytesMax with a note of how much is missing. U+FFFD
+// replaces invalid bytes, and characters that make a terminal show something else: C1 controls, DEL
+// and direction controls. C0 controls stay for Escape().
 [[nodiscard]] std::string Clean(std::string_view text);
 
-// `text` on one line: quotation marks, backslashes and C0 controls are escaped as in C.
+// Returns `text` on one line, with quotation marks, backslashes and C0 controls escaped as in C.
 [[nodiscard]] std::string Escape(std::string_view text);
 
 }  // namespace logging

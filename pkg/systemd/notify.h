@@ -1,5 +1,7 @@
-// Tells systemd how the service fares (Type=notify). Does nothing where systemd did not ask, which
-// it does by $NOTIFY_SOCKET and $WATCHDOG_USEC. Thread-safe.
+// Reports the state of the service to systemd (Type=notify).
+//
+// Does nothing unless systemd sets $NOTIFY_SOCKET. $WATCHDOG_USEC means that it watches the
+// service. Thread-safe.
 #pragma once
 
 #include <chrono>
@@ -8,16 +10,16 @@
 
 namespace systemd {
 
-// The service is up; `status` is a sentence for `systemctl status`.
+// The service is ready. `status` is a sentence for `systemctl status`.
 void Ready(std::string_view status);
 void Status(std::string_view status);
-// It is going down, from now until the process ends.
+// The service is stopping, until the process ends.
 void Stopping();
 
-// How long systemd waits for a Watchdog() before it ends the service; nothing if it does not watch
-// us. Call Watchdog() about three times as often.
+// Returns how long systemd waits for a Watchdog() before it kills the service. Empty if systemd
+// does not watch it. Call Watchdog() about three times as often.
 [[nodiscard]] std::optional<std::chrono::microseconds> WatchdogInterval();
-// All goes well. Call it only after looking: a bare timer would hide a deadlock.
+// The service is healthy. Call it only after a check: a bare timer would hide a deadlock.
 void Watchdog();
 
 }  // namespace systemd

@@ -4,8 +4,8 @@
 
 namespace tls {
 
-// What a server proves itself with, as PEM texts: its certificate with those of its issuers behind
-// it, and the key of the first.
+// The identity of a server, as PEM texts: its certificate, followed by those of its issuers, and
+// the key of the first certificate.
 struct Identity {
   std::string certificate_pem = {};
   std::string key_pem = {};

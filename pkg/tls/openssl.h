@@ -1,4 +1,4 @@
-// Owners of OpenSSL's objects, for sources: no header of ours shows them.
+// Owners of OpenSSL's objects. Only for .cc files.
 #pragma once
 
 #include <openssl/bio.h>
@@ -27,7 +27,7 @@ using Extension = std::unique_ptr<X509_EXTENSION, OpenSslDeleter<X509_EXTENSION_
 using Key = std::unique_ptr<EVP_PKEY, OpenSslDeleter<EVP_PKEY_free>>;
 using Number = std::unique_ptr<BIGNUM, OpenSslDeleter<BN_free>>;
 
-// What was written to it, if it is one in memory.
+// Returns the bytes written to `bio`. REQUIRES: `bio` is in memory.
 inline std::string TextOf(BIO* bio) {
   char* text = nullptr;
   const long size = BIO_get_mem_data(bio, &text);

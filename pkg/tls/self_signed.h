@@ -7,10 +7,10 @@
 
 namespace tls {
 
-// A new key (ECDSA P-256) and a certificate for it that it signed itself, for `dns_name` and
-// "localhost", valid for a year from an hour before now. It protects against readers of the
-// network, and proves nothing to a client that does not know it. kInvalid: `dns_name` is no name of
-// a host of at most 63 characters; kUnavailable: OpenSSL has made none.
+// Returns a new key (ECDSA P-256) and a self-signed certificate for `dns_name` and "localhost". The
+// certificate is valid for one year, from one hour ago. It encrypts the traffic, but proves nothing
+// to a client that does not know it. kInvalid: `dns_name` is not a host name of at most 63
+// characters. kUnavailable: OpenSSL failed.
 [[nodiscard]] base::Result<Identity> MakeSelfSigned(const std::string& dns_name);
 
 }  // namespace tls

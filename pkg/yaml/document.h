@@ -1,6 +1,7 @@
-// YAML from files that somebody else wrote, by yaml-cpp: which throws, builds whatever aliases ask
-// for, and reads some texts for ever. Nothing of that leaves here.
+// Parses YAML of untrusted files with yaml-cpp.
 //
+// yaml-cpp throws, expands aliases without a bound, and reads some texts for ever. These functions
+// prevent all of that.
 // Bounds: 100,000 nodes and 100 aliases in a document.
 #pragma once
 
@@ -13,14 +14,15 @@
 
 namespace yaml {
 
-// The first document of `text`. kInvalid: "<file>:<line>: not YAML: <why>".
+// Returns the first document of `text`. kInvalid: "<file>:<line>: not YAML: <why>".
 [[nodiscard]] base::Result<YAML::Node> ParseFirst(const std::string& text, const std::string& file);
-// And there is no other. kInvalid also: "<file>: write one document".
+// As ParseFirst(), but requires a single document. Otherwise kInvalid: "<file>: write one
+// document".
 [[nodiscard]] base::Result<YAML::Node> ParseOnly(const std::string& text, const std::string& file);
 
-// As JSON: an unquoted scalar that is a number, true, false or null in JSON is that, and every
-// other is text. kInvalid: more than 1000 values or 32 levels, since aliases make a huge value of a
-// small document.
+// Converts `node` to JSON. An unquoted scalar that is a number, true, false or null in JSON keeps
+// that type; any other scalar becomes text. Returns kInvalid above 1000 values or 32 levels,
+// because aliases can make a small document huge.
 [[nodiscard]] base::Result<json::Value> ToJson(const YAML::Node& node);
 
 }  // namespace yaml

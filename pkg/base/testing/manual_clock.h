@@ -4,7 +4,7 @@
 
 namespace base {
 
-// A clock that stands still until it is told. For tests; used by one thread.
+// A clock that moves only by Advance(). For tests; for one thread.
 class ManualClock final : public Clock {
  public:
   // Starts at `wall`, by default 2026-01-01T00:00:00Z, and well after the monotonic clock's zero.

@@ -1,4 +1,6 @@
-// Certificates for tests, made by OpenSSL when the test runs, valid from a day ago for two days.
+// Certificates for tests, made by OpenSSL at run time.
+//
+// They are valid from one day ago, for two days.
 #pragma once
 
 #include <memory>
@@ -11,7 +13,7 @@ struct Certificate {
   std::string key_pem = {};
 };
 
-// A certificate authority of its own.
+// A certificate authority for one test.
 class CertificateAuthority {
  public:
   explicit CertificateAuthority(const std::string& name);
@@ -20,7 +22,7 @@ class CertificateAuthority {
   CertificateAuthority& operator=(const CertificateAuthority&) = delete;
 
   [[nodiscard]] const std::string& pem() const { return pem_; }
-  // `alternative_names` as OpenSSL writes them: "DNS:a.example,IP:127.0.0.1".
+  // `alternative_names` are in OpenSSL's format: "DNS:a.example,IP:127.0.0.1".
   [[nodiscard]] Certificate Issue(const std::string& name,
                                   const std::string& alternative_names) const;
 

@@ -11,7 +11,7 @@
 
 namespace http::testing {
 
-// Tokens that are given one after the other, the next with each Invalidate(); the last one stays.
+// Returns the given tokens. Each Invalidate() switches to the next one; the last one stays.
 class FakeCredentials final : public Credentials {
  public:
   explicit FakeCredentials(std::vector<std::string> tokens = {""}) : tokens_(std::move(tokens)) {}

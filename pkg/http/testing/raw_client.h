@@ -1,4 +1,4 @@
-// A client of raw sockets for tests: what it sends, and whether it reads, is said byte by byte.
+// A raw socket client for tests, which control every byte and read.
 #pragma once
 
 #include <arpa/inet.h>
@@ -16,8 +16,8 @@ namespace http::testing {
 
 class RawClient {
  public:
-  // Connects to that port on the loopback. `receive_bytes`: what the kernel takes unasked; 0: as it
-  // likes.
+  // Connects to the port on loopback. `receive_bytes` is the size of the receive buffer; 0 for the
+  // kernel's default.
   explicit RawClient(int port, int receive_bytes = 0)
       : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     if (receive_bytes > 0) {
@@ -36,9 +36,9 @@ class RawClient {
   void Write(std::string_view bytes) const {
     ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
   }
-  // Waits for the first bytes of an answer and leaves them there; empty if there is none.
+  // Waits for the first bytes of an answer, and leaves them unread. Empty if there are none.
   [[nodiscard]] std::string Peek() const { return Receive(MSG_PEEK); }
-  // Everything until the server closes.
+  // Returns all bytes until the server closes.
   [[nodiscard]] std::string ReadAll() const {
     std::string all;
     for (std::string some = Receive(0); !some.empty(); some = Receive(0)) all += some;
@@ -55,7 +55,7 @@ class RawClient {
   const int fd_;
 };
 
-// Of a whole answer, or of its beginning; 0 for none.
+// Returns the status of an answer, or of its start. 0 if it has none.
 inline int StatusOf(std::string_view answer) {
   constexpr std::string_view kVersion = "HTTP/1.1 ";
   return answer.starts_with(kVersion) ? std::stoi(std::string(answer.substr(kVersion.size(), 3)))

@@ -1,5 +1,6 @@
-// A server of raw sockets for tests, on a loopback port that the system picks: what it answers, and
-// how it breaks, is said byte by byte.
+// A raw socket server for tests, on a free loopback port.
+//
+// The test controls every byte of its answers, and how it fails.
 #pragma once
 
 #include <functional>
@@ -18,17 +19,17 @@ class RawServer {
   // One connection, used by the thread that serves it.
   class Connection {
    public:
-    // The next whole request, head and body; empty once the client has closed.
+    // Returns the next whole request, head and body. Empty if the client has closed.
     [[nodiscard]] std::string ReadRequest();
     void Write(std::string_view bytes);
     // Blocks until the client closes.
     void WaitForClose();
     // Closes with RST instead of FIN.
     void Reset();
-    // For who speaks by other means than the functions above, as TLS does.
+    // For tests that use the socket directly, for example with TLS.
     [[nodiscard]] int fd() const { return fd_; }
 
-    const int number;  // 0 is the server's first.
+    const int number;  // Of the connection, from 0.
 
    private:
     friend class RawServer;
@@ -42,16 +43,16 @@ class RawServer {
   };
   using Serve = std::function<void(Connection& connection)>;
 
-  // `serve` runs on a thread of its own for each connection, which closes when it returns.
+  // `serve` runs on its own thread for each connection, which closes when it returns.
   explicit RawServer(Serve serve);
-  // Ends all connections, whatever they wait for.
+  // Ends all connections, even blocked ones.
   ~RawServer();
   RawServer(const RawServer&) = delete;
   RawServer& operator=(const RawServer&) = delete;
 
   [[nodiscard]] int port() const { return port_; }
   [[nodiscard]] std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
-  // Everything that was read, in the order in which it was read to its end.
+  // All requests that were read, in the order in which they became complete.
   [[nodiscard]] std::vector<std::string> requests() const;
   [[nodiscard]] int connections() const;
 
@@ -72,7 +73,7 @@ class RawServer {
   std::thread acceptor_;
 };
 
-// A whole reply. `headers` is empty or lines that each end in "\r\n".
+// Returns a whole reply. `headers` is empty, or lines that each end in "\r\n".
 [[nodiscard]] std::string Reply(int status, std::string_view body, std::string_view headers = "");
 
 }  // namespace http::testing

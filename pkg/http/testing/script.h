@@ -11,7 +11,7 @@
 
 namespace http::testing {
 
-// Answers in order, and remembers what it was asked.
+// A Transport that returns scripted answers in order, and records the requests in `asked`.
 class Script final : public Transport {
  public:
   void Answer(int status, std::string body) {

@@ -7,7 +7,7 @@
 
 namespace http::testing {
 
-// A clock that other threads may read, and that stands still but for Advance().
+// A clock that moves only by Advance(). Thread-safe.
 class SharedClock final : public base::Clock {
  public:
   [[nodiscard]] TimePoint Now() const override {

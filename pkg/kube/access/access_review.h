@@ -1,8 +1,9 @@
-// Asks the API server who a bearer token is, and whether that user may read a path.
+// Asks the API server whether a bearer token may read a path.
 //
-// For one thread, which it blocks for at most 4 s. Bounds: the answers of 64 tokens, each known by
-// its SHA-256 and for 10 s; tokens of 8 KiB; 64 KiB for an answer of the API server. An answer that
-// is a failure is not kept. A refused token gives way to another before one that is allowed does.
+// For one thread, which it blocks for at most 4 s.
+// Bounds: verdicts of 64 tokens, each kept for 10 s under the token's SHA-256; tokens of 8 KiB;
+// replies of 64 KiB. Failed reviews are not kept. If the cache is full, a verdict that refused a
+// token is dropped before one that allowed it.
 #pragma once
 
 #include <map>
@@ -17,22 +18,22 @@ namespace kube {
 enum class Access {
   kAllowed,
   kNotAuthenticated,  // The API server does not know the token.
-  kForbidden,         // It is the token of a user who may not read the path.
+  kForbidden,         // The user of the token may not read the path.
 };
 
 struct AccessVerdict {
   Access access = Access::kNotAuthenticated;
-  std::string user = {};  // Empty if it is not authenticated.
+  std::string user = {};  // Empty if not authenticated.
 };
 
 class AccessReviews {
  public:
-  // `path` is that of a URL which is no resource, as "/metrics". `transport` and `clock` outlive
-  // this.
+  // `path` is a non-resource URL path, such as "/metrics". `transport` and `clock` outlive this
+  // object.
   AccessReviews(std::string path, http::Transport& transport, const base::Clock& clock);
 
-  // By a TokenReview, and a SubjectAccessReview for the verb `get` of the path. An Error says what
-  // the API server did not answer; nothing is known of the token then.
+  // Sends a TokenReview, and a SubjectAccessReview for the verb `get` on the path. Returns an Error
+  // if the API server did not answer; the token is then neither allowed nor refused.
   [[nodiscard]] base::Result<AccessVerdict> Check(const std::string& token);
 
  private:
@@ -47,7 +48,7 @@ class AccessReviews {
   const std::string path_;
   http::Transport& transport_;
   const base::Clock& clock_;
-  std::map<std::string, Kept> kept_;  // By the digest of a token.
+  std::map<std::string, Kept> kept_;  // By the digest of the token.
 };
 
 }  // namespace kube

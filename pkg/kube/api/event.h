@@ -1,4 +1,4 @@
-// What is told of an object in an Event, as values.
+// Values of a Kubernetes Event.
 #pragma once
 
 #include <optional>
@@ -26,12 +26,12 @@ struct ObjectReference {
 
 enum class EventType { kNormal, kWarning };
 
-// One cause: what is equal is the same cause, seen again.
+// Equal values are the same event, seen again.
 struct Event {
   EventType type = EventType::kNormal;
-  std::string reason = {};  // Why, CamelCase, such as "NodeLost". At most 128 bytes.
-  std::string action = {};  // What we were doing, CamelCase. At most 128 bytes.
-  std::string note = {};    // For people. What is over 1024 bytes is cut off.
+  std::string reason = {};  // Why it happened, in CamelCase, such as "NodeLost". At most 128 bytes.
+  std::string action = {};  // What the controller did, in CamelCase. At most 128 bytes.
+  std::string note = {};    // Text for people. Cut after 1024 bytes.
   ObjectReference regarding = {};
   std::optional<ObjectReference> related = {};
   friend auto operator<=>(const Event&, const Event&) = default;

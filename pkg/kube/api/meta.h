@@ -1,3 +1,4 @@
+// Metadata and conditions of Kubernetes objects.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,8 @@
 
 namespace kube {
 
-// Identity of one incarnation of an object. Another object of the same name has another one.
+// Identity of one incarnation of an object. An object that is deleted and created again has another
+// UID.
 using Uid = std::string;
 
 struct ObjectKey {
@@ -18,7 +20,8 @@ struct ObjectKey {
   std::string name = {};
   friend auto operator<=>(const ObjectKey&, const ObjectKey&) = default;
 };
-[[nodiscard]] std::string ToString(const ObjectKey& key);  // "ns/name", or "name".
+// Returns "ns/name", or "name" if `ns` is empty.
+[[nodiscard]] std::string ToString(const ObjectKey& key);
 
 struct OwnerReference {
   std::string api_version = {};
@@ -29,19 +32,19 @@ struct OwnerReference {
   friend bool operator==(const OwnerReference&, const OwnerReference&) = default;
 };
 
-// What a controller needs of metadata. Labels and annotations are left to the projections, which
-// know the few keys that matter.
+// The metadata that a controller needs. It has no labels and annotations: each object type decodes
+// the few keys that it needs.
 struct ObjectMeta {
   ObjectKey key = {};
   Uid uid = {};
   std::string resource_version = {};
   std::int64_t generation = 0;
   bool deleting = false;                // Has a deletionTimestamp.
-  std::string deletion_timestamp = {};  // RFC 3339; empty unless deleting.
+  std::string deletion_timestamp = {};  // RFC 3339. Empty unless deleting.
   std::string creation_timestamp = {};
   std::vector<std::string> finalizers = {};
   std::vector<OwnerReference> owners = {};
-  bool is_whole = true;  // All finalizers and owners are here; see KeepFew().
+  bool is_whole = true;  // Has all finalizers and owners; see KeepFew().
   friend bool operator==(const ObjectMeta&, const ObjectMeta&) = default;
 
   [[nodiscard]] const OwnerReference* ControllerOwner() const;
@@ -51,12 +54,12 @@ struct ObjectMeta {
 // Reads `object`.metadata. kInvalid if name, uid or resourceVersion is missing.
 [[nodiscard]] base::Result<ObjectMeta> DecodeMeta(json::View object);
 
-// Drops what an object's author may fill memory with: of finalizers it keeps `ours` and the first 8
-// others, of owners the controller, the first 1,000 of the kind `many` and the first 8 others, of
-// each text 253 bytes. Sets `is_whole`.
+// Bounds the memory that the author of an object can use. Keeps the finalizer `ours` and the first
+// 8 others; the owner that is the controller, the first 1,000 owners of kind `many`, and the first
+// 8 others; 253 bytes of each text. Clears `is_whole` if it drops anything.
 void KeepFew(std::string_view ours, ObjectMeta& meta, std::string_view many = {});
 
-// A condition as metav1.Condition has it.
+// Same fields as metav1.Condition.
 struct Condition {
   std::string type = {};
   std::string status = {};  // True, False or Unknown.
@@ -69,8 +72,8 @@ struct Condition {
 [[nodiscard]] Condition DecodeCondition(json::View condition);
 [[nodiscard]] json::Value Encode(const Condition& condition);
 
-// Whether resourceVersion `a` is older than `b`. Both must be well formed (decimal, no leading
-// zero, at most 39 digits); otherwise, and for equal ones, false.
+// Returns whether resourceVersion `a` is older than `b`. False if they are equal, or if one is not
+// well formed: decimal, no leading zero, at most 39 digits.
 [[nodiscard]] bool IsOlder(std::string_view a, std::string_view b);
 [[nodiscard]] bool IsWellFormedVersion(std::string_view version);
 

@@ -1,4 +1,5 @@
-// What Kubernetes takes for a name or a label's value.
+// Checks names, label keys and label values as Kubernetes does.
+//
 // Source: k8s.io/apimachinery/pkg/util/validation.
 #pragma once
 
@@ -6,19 +7,20 @@
 
 namespace kube {
 
-// Up to 63 letters, digits, '-', '_' and '.', a letter or digit at both ends; or nothing.
+// Returns whether `text` is a label value: empty, or up to 63 letters, digits, '-', '_' and '.',
+// with a letter or digit at both ends.
 [[nodiscard]] bool IsLabelValue(std::string_view text);
 
-// Such as "example.com/rank": such a text that is not empty, with or without a DNS subdomain and
-// '/' before it.
+// Returns whether `text` is a label key, such as "example.com/rank": a label value that is not
+// empty, with an optional DNS subdomain and '/' before it.
 [[nodiscard]] bool IsLabelKey(std::string_view text);
 
-// Such as the name of a node: up to 253 of lower-case letters, digits, '-' and '.', each part
-// between dots with a letter or digit at both ends.
+// Returns whether `text` is a DNS subdomain, such as a node name: up to 253 lower-case letters,
+// digits, '-' and '.'. Each part between dots has a letter or digit at both ends.
 [[nodiscard]] bool IsDnsSubdomain(std::string_view text);
 
-// Such as the name of a namespace: up to 63 of lower-case letters, digits and '-', a letter or
-// digit at both ends.
+// Returns whether `text` is a DNS label, such as a namespace name: up to 63 lower-case letters,
+// digits and '-', with a letter or digit at both ends.
 [[nodiscard]] bool IsDnsLabel(std::string_view text);
 
 }  // namespace kube

@@ -1,4 +1,4 @@
-// What an identity may do, as RBAC names it.
+// A permission, as RBAC names it.
 #pragma once
 
 #include <string>

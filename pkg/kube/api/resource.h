@@ -1,3 +1,4 @@
+// Kubernetes resources, and how the API server names them.
 #pragma once
 
 #include <string>
@@ -16,11 +17,11 @@ struct Resource {
   bool namespaced = true;
   friend auto operator<=>(const Resource&, const Resource&) = default;
 
-  // "v1", "apps/v1".
+  // Returns "v1" or "apps/v1".
   [[nodiscard]] std::string ApiVersion() const {
     return group.empty() ? version : group + "/" + version;
   }
-  // "nodes", "daemonsets.apps", as RBAC names it.
+  // Returns "nodes" or "daemonsets.apps", as RBAC names it.
   [[nodiscard]] std::string QualifiedName() const {
     return group.empty() ? plural : plural + "." + group;
   }
@@ -32,7 +33,7 @@ inline const Resource kPods = {"", "v1", "pods", "Pod", true};
 inline const Resource kDaemonSets = {"apps", "v1", "daemonsets", "DaemonSet", true};
 inline const Resource kEvents = {"events.k8s.io", "v1", "events", "Event", true};
 inline const Resource kLeases = {"coordination.k8s.io", "v1", "leases", "Lease", true};
-// Of resource.k8s.io, the preferred first. v1beta1 came with Kubernetes 1.32, v1 with 1.34.
+// Versions of resource.k8s.io, the preferred first. Kubernetes 1.32 added v1beta1, 1.34 added v1.
 inline const std::vector<std::string> kDraVersions = {"v1", "v1beta2", "v1beta1"};
 inline const Resource kResourceClaims = {"resource.k8s.io", "v1", "resourceclaims", "ResourceClaim",
                                          true};

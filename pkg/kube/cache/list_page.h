@@ -1,3 +1,4 @@
+// Reads one page of a LIST.
 #pragma once
 
 #include <string>
@@ -8,17 +9,17 @@
 
 namespace kube {
 
-// One page of a LIST, whose items are still text: they are parsed one after the other, so that
-// memory follows the largest object instead of the page, and an object that cannot be read stands
-// alone.
+// One page of a LIST, with its items as text. The caller parses one item at a time: memory then
+// grows with the largest object, not with the page, and an invalid object does not affect the
+// others.
 struct ListPage {
-  std::string kind = {};  // Of the list, such as "NodeList"; an item has none of its own.
+  std::string kind = {};  // Of the list, such as "NodeList". Items have no kind.
   std::string resource_version = {};
   std::string continue_token = {};           // Empty on the last page.
-  std::vector<std::string_view> items = {};  // Into the body.
+  std::vector<std::string_view> items = {};  // Views of the body.
 };
 
-// kInvalid for anything that is not a JSON object. `body` outlives the page.
+// Returns kInvalid if `body` is not a JSON object. `body` outlives the page.
 [[nodiscard]] base::Result<ListPage> ReadListPage(std::string_view body);
 
 }  // namespace kube

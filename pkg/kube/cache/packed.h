@@ -1,7 +1,7 @@
-// The two forms in which a Store holds its objects: whole, or packed into a few bytes.
+// The two forms in which a Store holds objects: shared or packed.
 //
-// A form has key(), what it is sorted by, and Open(), which gives a reader the object. To copy one
-// costs next to nothing, and copies share what they hold.
+// A form has key(), by which the Store sorts, and Open(), which returns the object to a reader.
+// Copies of a form are cheap, because they share the data.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,8 @@ struct KeyView {
   friend auto operator<=>(const KeyView&, const KeyView&) = default;
 };
 
-// As it is, shared with readers: for what is read often, or large and rare.
+// Holds the object itself and shares it with readers. For objects that are read often, or large and
+// rare.
 template <typename T>
 class SharedForm {
  public:
@@ -37,8 +38,8 @@ class SharedForm {
   std::shared_ptr<const T> object_;
 };
 
-// What every struct that is packed names: all its fields, in order. The structured binding does not
-// compile if one is forgotten.
+// Fields() returns all fields of a packed struct, in order. The structured binding does not compile
+// if a field is missing.
 inline auto Fields(OwnerReference& owner) {
   auto& [api_version, kind, name, uid, controller] = owner;
   return std::tie(api_version, kind, name, uid, controller);
@@ -52,8 +53,8 @@ inline auto Fields(ObjectMeta& meta) {
 
 namespace packing {
 
-// A number takes 7 bits a byte, the lowest first. A text is its length, doubled, and its bytes; a
-// UID in the usual form is the number 1 and its 16 bytes.
+// The format: a number has 7 bits in each byte, the lowest first. A text is its doubled length and
+// its bytes. A UID in the usual form is the number 1 and 16 bytes.
 constexpr std::uint64_t kUidMark = 1;
 constexpr std::size_t kUidBytes = 16;
 constexpr std::string_view kUidForm = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
@@ -92,7 +93,8 @@ class Packer {
     Number(text.size() << 1U);
     bytes_ += text;
   }
-  // Writes nothing, and says false, unless `text` is a UID in the usual form.
+  // Writes `text` as a UID. Returns false, and writes nothing, if it is not a UID in the usual
+  // form.
   bool Uid(std::string_view text) {
     if (text.size() != kUidForm.size()) return false;
     std::array<char, kUidBytes> uid = {};
@@ -115,7 +117,7 @@ class Packer {
   std::string bytes_;
 };
 
-// Reads what a Packer wrote for the same types.
+// Reads the bytes that a Packer wrote for the same types.
 class Unpacker {
  public:
   explicit Unpacker(const char* bytes) : at_(bytes) {}
@@ -145,7 +147,7 @@ class Unpacker {
     values.resize(Number());
     for (T& value : values) (*this)(value);
   }
-  // Of what begins with an ObjectKey, and lasts as long as that.
+  // Returns the ObjectKey at the start. The view lives as long as the bytes.
   [[nodiscard]] KeyView Key() {
     const std::string_view ns = Take(Number() >> 1U);
     const std::string_view name = Take(Number() >> 1U);
@@ -183,8 +185,8 @@ class Unpacker {
 
 }  // namespace packing
 
-// One small block for an object that there are many of, which is created for each reader. For T,
-// Fields(T&) is found where T is, and names `meta` first.
+// Holds an object in one small block, and unpacks it for each reader. For objects of which there
+// are many. Fields(T&) must be declared in the namespace of T and return `meta` first.
 template <typename T>
 class PackedForm {
  public:

@@ -1,12 +1,15 @@
-// Keeps a store equal to one collection of the API server: a paged LIST, then a WATCH that is
-// resumed, renewed, and begun again from a LIST when the server says so; if the resource has
-// several versions, in one that the server serves.
+// Keeps a store equal to one collection of the API server.
+//
+// It reads a paged LIST, then a WATCH. It resumes and renews the watch, and lists again when the
+// server requires it. If the resource has several versions, it reads one that the server serves.
 //
 // A step function without threads, clocks or sockets: the caller asks Poll() what to do, does it,
-// and hands in what came back. Production drives it from the watch loop, simulation from virtual
-// time. Used by one thread. Bounds: one page (4 MiB; of one object 16 MiB), one frame (16 MiB);
-// back-off 0.8 s to 30 s with jitter. Source: client-go tools/cache/reflector.go for the numbers;
-// differences are said where they are.
+// and passes in the result. Production drives it from WatchLoop, the simulation from virtual time.
+//
+// For one thread.
+// Bounds: a page has 4 MiB (16 MiB if it holds one object), a frame 16 MiB. Back-off with
+// jitter is 0.8 s to 30 s, after a 403 or 404 at most 10 s (but see `cost_without`).
+// Source: client-go tools/cache/reflector.go for the numbers. Comments name the differences.
 #pragma once
 
 #include <chrono>
@@ -31,30 +34,31 @@
 
 namespace kube {
 
-// Where a Reflector puts what it reads. Called on the reflector's thread.
+// Receives what a Reflector reads, on the reflector's thread.
 class ReflectorSink {
  public:
   virtual ~ReflectorSink() = default;
 
-  // A full list follows: Begin, any number of Add, End. What End does not see again is gone. A list
-  // that is abandoned half way is followed by another Begin; until End nothing changes for readers.
+  // A full list arrives as Begin, any number of Add, End. End deletes the objects that the list
+  // does not have. A list may stop half way; then another Begin follows. Readers see no change
+  // before End.
   virtual void BeginReplace() = 0;
   virtual void ReplaceAdd(json::View object) = 0;
   virtual void EndReplace(const std::string& resource_version) = 0;
 
-  // `object` was added or changed (`deleted` false), or left the collection with this last state.
+  // Applies a watch event. If `deleted`, `object` is the last state before it left the collection.
   virtual void Apply(json::View object, bool deleted) = 0;
-  // The store is as new as this version (a bookmark).
+  // Notes that the store is as new as this version (a bookmark).
   virtual void Advance(const std::string& resource_version) = 0;
 };
 
-// What keeps a reflector from being in sync, in the terms of an administrator.
+// Why a reflector is not in sync, in the terms of an administrator.
 struct ReflectorProblem {
   enum class Kind {
     kNone,
-    kNotServed,    // 404: the CRD is not there, or no version of the resource.
-    kForbidden,    // 403: a right is missing.
-    kUnavailable,  // Anything else; it is retried.
+    kNotServed,  // 404: the CRD is not installed, or the server serves no version of the resource.
+    kForbidden,  // 403: a permission is missing.
+    kUnavailable,  // Any other error. All kinds are retried.
   };
   Kind kind = Kind::kNone;
   std::string message = {};
@@ -63,89 +67,93 @@ struct ReflectorProblem {
 
 struct ReflectorOptions {
   Resource resource = {};
-  // Every version of the resource that the sink understands, the preferred first. When the server
-  // does not serve the one in use, it is asked which it serves, before and whenever that changes.
-  // Empty: `resource.version` alone.
+  // Versions of the resource that the sink understands, the preferred first. After a 404 the
+  // reflector asks the server which of them it serves. If empty, it reads `resource.version` only.
   std::vector<std::string> versions = {};
-  std::string ns = {};  // Empty: all namespaces.
+  std::string ns = {};  // Empty for all namespaces.
   std::string label_selector = {};
   std::string field_selector = {};
   int page_size = 500;
-  // What it costs to do without the resource, for the log. Where that can be said, a refusal is no
-  // error, and is tried again ever more rarely.
+  // What the process cannot do without the resource, for the log. If set, a 403 is logged as a
+  // Warning instead of an Error, and its back-off grows to 10 minutes, plus jitter.
   std::string cost_without = {};
-  std::chrono::seconds stall_timeout{120};  // A stream without any frame for this long is renewed.
+  // Renews a stream that delivers no frame for this time.
+  std::chrono::seconds stall_timeout{120};
 };
 
-// One object, or none.
+// Returns the options to read the one object with this key.
 [[nodiscard]] inline ReflectorOptions OneNamed(const Resource& resource, const ObjectKey& key) {
   return {.resource = resource, .ns = key.ns, .field_selector = "metadata.name=" + key.name};
 }
 
 class Reflector {
  public:
-  // What the caller must do now. At most one request is under way; Poll() while one is says kWait.
+  // What the caller must do now. At most one request is in flight; until it ends, Poll() returns
+  // kWait.
   struct Next {
     enum class Kind { kWait, kSend, kStream } kind = Kind::kWait;
-    http::Request request = {};         // kSend: one reply. kStream: a body that goes on.
-    base::Clock::TimePoint until = {};  // kWait: Poll again then, at the latest.
-    // With any kind: first drop the request that is under way, for it has stalled. Nothing more of
-    // it is handed in.
+    http::Request request = {};  // For kSend, which has one reply, and kStream, whose body goes on.
+    base::Clock::TimePoint until = {};  // For kWait: when to call Poll() again, at the latest.
+    // For every kind: drop the request in flight first, because it has stalled. Pass in nothing
+    // more of it.
     bool abandon = false;
   };
 
-  // All outlive the reflector.
+  // `sink`, `random` and `logger` outlive the reflector.
   Reflector(ReflectorOptions options, ReflectorSink& sink, base::Random& random,
             base::Logger& logger);
 
   [[nodiscard]] Next Poll(base::Clock::TimePoint now);
 
-  // The reply to a kSend; for a kStream, the reply when its status was not 200, or the error when
-  // there was none.
+  // Takes the reply to a kSend. For a kStream: the reply if its status was not 200, or the error if
+  // there was no reply.
   void OnReply(base::Clock::TimePoint now, base::Result<http::Response> reply);
-  // For a kStream: bytes of a 200's body, split anywhere; none says that the 200 has arrived, which
-  // may be left out. False: the stream is of no use and over; drop it, and Poll() again.
+  // Takes bytes of a kStream's 200 body, split anywhere. An optional call without bytes means that
+  // the 200 has arrived. Returns false if the stream is over: the caller must drop it and call
+  // Poll().
   [[nodiscard]] bool OnStreamData(base::Clock::TimePoint now, std::string_view bytes);
-  // The stream of a 200 ended: cleanly, or by an error of the connection. Ignored after a false.
+  // Ends the stream of a 200. `result` is an error if the connection failed. Ignored after a false.
   void OnStreamEnd(base::Clock::TimePoint now, const base::Result<void>& result);
 
-  // When the sink was last known to hold the collection as it was: `now` while a watch is open.
-  // Empty if it was never read. A watch that has stalled counts as open until it is given up.
+  // Returns when the sink was last known to match the collection: `now` while a watch is open.
+  // Empty if no list was read. A stalled watch counts as open until Poll() abandons it.
   [[nodiscard]] std::optional<base::Clock::TimePoint> CurrentAsOf(base::Clock::TimePoint now) const;
-  // Whether a watch is open, and has been for the second in which what was missed before it comes.
+  // Returns whether a watch has been open for one second. Events that the store missed before
+  // arrive within that second.
   [[nodiscard]] bool HasCaughtUp(base::Clock::TimePoint now) const;
-  // A list was read to its end once.
+  // Returns whether the reflector has read a list to its end.
   [[nodiscard]] bool HasSynced() const { return has_synced_; }
   [[nodiscard]] const ReflectorProblem& problem() const { return problem_; }
   [[nodiscard]] const ReflectorOptions& options() const { return options_; }
-  // In the version that is read now.
+  // The resource in the version that the reflector reads now.
   [[nodiscard]] const Resource& resource() const { return resource_; }
-  // How often it began to read everything, and to watch: once each, and again after every loss.
+  // How often the reflector began a list and a watch, since the start.
   [[nodiscard]] std::uint64_t lists() const { return lists_; }
   [[nodiscard]] std::uint64_t watches() const { return watches_; }
-  // How often the server's versions went backwards, which it promises not to do.
+  // How often the server's resourceVersions went backwards, which the server promises not to do.
   [[nodiscard]] std::uint64_t versions_gone_back() const { return versions_gone_back_; }
 
  private:
   using TimePoint = base::Clock::TimePoint;
-  // What it is doing. Each case has the data that lives for as long.
+  // The current phase. Each alternative holds the data that lives as long as the phase.
   struct Discovering {
     VersionSearch search;  // Which version of the resource is served.
   };
   struct Listing {
-    std::string continue_token = {};  // Of the next page. Empty: the first.
+    std::string continue_token = {};  // Of the next page. Empty for the first page.
     std::string version = {};         // Of the first page.
   };
   struct Watching {
     TimePoint started = {};
-    TimePoint hard_deadline = {};  // Whatever it delivers.
-    std::string buffer = {};       // Of a frame whose end has not come.
-    json::Scanner scanner = {};    // Stands at the end of `buffer`.
+    TimePoint hard_deadline = {};  // The watch ends then, even if it delivers events.
+    std::string buffer = {};       // The frame that is not complete yet.
+    json::Scanner scanner = {};    // At the end of `buffer`.
     std::uint64_t frames = 0;
-    std::optional<TimePoint> opened = {};  // When its 200 arrived.
+    std::optional<TimePoint> opened = {};  // When its 200 arrived. Empty until then.
   };
-  enum class Then { kListAgain, kGoOn };  // After a back-off; kGoOn: the same page or version.
-  enum class HealedBy { kList, kOpenStream, kFrame };  // What proves that a problem is over.
+  // What to read after a back-off. kGoOn repeats the same page or version.
+  enum class Then { kListAgain, kGoOn };
+  enum class HealedBy { kList, kOpenStream, kFrame };  // The event that ends a problem.
 
   [[nodiscard]] bool HasVersions() const { return !options_.versions.empty(); }
   [[nodiscard]] http::Request Start(TimePoint now);
@@ -177,29 +185,31 @@ class Reflector {
   json::Parser parser_;
 
   Resource resource_;
-  bool searched_ = false;  // 404, and no good watch since.
+  bool searched_ = false;  // A 404 arrived, and no good watch since.
 
   std::variant<Discovering, Listing, Watching> state_ = Listing();
-  std::optional<TimePoint> stalls_at_;  // When the request or stream under way has. Empty: none is.
+  // When the request or stream in flight counts as stalled. Empty if none is in flight.
+  std::optional<TimePoint> stalls_at_;
 
   TimePoint retry_at_ = TimePoint::min();
   base::Backoff backoff_;
-  std::optional<TimePoint> healthy_since_;  // Since the first good answer after a failure.
+  std::optional<TimePoint> healthy_since_;  // First good reply after a failure. Empty if none.
 
-  // How lists are paged.
+  // Size of the pages. `in_one_page_` asks for a list without pages.
   PageLimit page_;
   bool in_one_page_ = false;
 
   bool has_synced_ = false;
-  TimePoint current_at_ = {};     // At the last list, and at the last sign of life of a watch.
-  std::string resource_version_;  // Of the last list or event that reached the sink.
-  int empty_watches_ = 0;         // In a row, from one version.
-  int short_watches_ = 0;         // In a row, however much they delivered.
-  bool gone_ = false;             // 410, and no good watch since.
+  TimePoint current_at_ = {};     // Time of the last list, or of the last sign of life of a watch.
+  std::string resource_version_;  // Of the last list or event that reached the sink. Empty before
+                                  // the first list.
+  int empty_watches_ = 0;         // Watches in a row without events, from one version.
+  int short_watches_ = 0;         // Watches in a row that ended within 1 s, with or without events.
+  bool gone_ = false;             // A 410 arrived, and no good watch since.
   bool cut_logged_ = false;
 
   ReflectorProblem problem_ = {};
-  std::optional<base::ErrorCode> reported_;  // The failure that was logged last.
+  std::optional<base::ErrorCode> reported_;  // Last logged failure. Empty after a recovery.
   HealedBy healed_by_ = HealedBy::kList;
   bool unknown_type_logged_ = false;
   std::uint64_t lists_ = 0;

@@ -1,15 +1,16 @@
-// A typed cache of one collection: what a Reflector read, as the small structs a controller needs.
+// A typed cache of one collection, filled by a Reflector.
 //
-// T is a plain struct with a member `kube::ObjectMeta meta`. Objects are immutable once stored;
-// Form says how they lie in memory: Whole, shared with readers, or Packed. What is not wanted, and
-// what is wanted no more, is as if it were not there.
+// T is a plain struct with the fields that a controller needs, and a member `kube::ObjectMeta
+// meta`. Stored objects are immutable. `Form` is how they are held in memory: SharedForm or
+// PackedForm (see packed.h). An object that `is_wanted` rejects is treated as if it did not exist.
 //
-// An object that `decode` cannot use (it says kInvalid) holds nobody else up. It is counted, and
-// named in the log once until it can be read. If an earlier state of the same incarnation is
-// stored, that state stays: old knowledge is safer than to say that something is gone which is not.
+// An object that `decode` rejects with kInvalid does not block the others. The store counts it, and
+// logs it once until it can be read. If the store has an earlier state of the same incarnation, it
+// keeps that state: a stale object is safer than a false deletion.
 //
-// Thread-safe: written by the reflector's thread, read by any. Bound: what the collection holds; a
-// change costs the logarithm of that, and a pass over those that share one of its index keys.
+// Thread-safe: the reflector's thread writes, any thread reads.
+// Bound: the size of the collection. A change costs the logarithm of that, plus a scan of the
+// objects that share one of its index keys.
 #pragma once
 
 #include <algorithm>
@@ -35,10 +36,10 @@
 
 namespace kube {
 
-// For objects that are found by their names alone.
+// Index keys for a store that is read by name only.
 inline constexpr auto kNoKeys = [](const auto& /*object*/) { return std::vector<std::string>(); };
 
-// For whom it does not matter what has changed. `call` outlives the store.
+// Returns a handler that calls `call` on every change. `call` outlives the store.
 inline auto OnAnyChange(const std::function<void()>& call) {
   return [&call](const auto& /*before*/, const auto& /*after*/) { call(); };
 }
@@ -48,13 +49,13 @@ class Store final : public ReflectorSink {
  public:
   using Ptr = std::shared_ptr<const T>;
   using Decode = base::Result<T> (*)(json::View object);
-  // The index keys of an object; Get them back by ByIndex. A pure function, called under the lock.
+  // Returns the index keys of an object, for ByIndex(). A pure function, called under the lock.
   using IndexKeys = std::function<std::vector<std::string>(const T& object)>;
-  // After an object changed: `before` or `after` is null where there is none. They are one
-  // incarnation: an object that took the name of another is two calls. Runs on the writer's thread,
-  // outside the lock; must not block. May be empty.
+  // Called after an object changed. `before` is null if it is new, `after` is null if it was
+  // deleted. Both are the same incarnation: an object that replaces another of the same name causes
+  // two calls. Runs on the writer's thread, outside the lock. Must not block. May be empty.
   using Handler = std::function<void(const Ptr& before, const Ptr& after)>;
-  using IsWanted = bool (*)(const T& object);  // Null: all are.
+  using IsWanted = bool (*)(const T& object);  // Null if all are wanted.
 
   Store(Decode decode, IndexKeys index_keys, Handler handler, base::Logger& logger,
         IsWanted is_wanted = nullptr)
@@ -84,7 +85,7 @@ class Store final : public ReflectorSink {
     }));
   }
 
-  // As many as ByIndex() returns.
+  // Returns the number of objects that ByIndex() returns.
   [[nodiscard]] std::size_t CountByIndex(const std::string& index_key) const {
     return data_.With([&](const Data& data) {
       const auto it = data.index.find(index_key);
@@ -95,7 +96,7 @@ class Store final : public ReflectorSink {
   // In order of namespace and name.
   [[nodiscard]] std::vector<Ptr> List() const { return OpenAll(All()); }
 
-  // The same one by one: what lies packed is open only while it is visited.
+  // Visits the objects in the order of List(). Unpacks one object at a time.
   template <typename Visitor>
   void Visit(const Visitor& visit) const {
     for (const Stored& stored : All()) visit(*stored.Open());
@@ -104,11 +105,11 @@ class Store final : public ReflectorSink {
   [[nodiscard]] std::size_t size() const {
     return data_.With([](const Data& data) { return data.objects.size(); });
   }
-  // How many objects of the collection cannot be read now.
+  // The number of objects that cannot be read now.
   [[nodiscard]] std::size_t unreadable() const {
     return data_.With([](const Data& data) { return data.unreadable.size(); });
   }
-  // Everything up to this version is in the store.
+  // The store has every change up to this version.
   [[nodiscard]] std::string resource_version() const {
     return data_.With([](const Data& data) { return data.resource_version; });
   }
@@ -126,7 +127,8 @@ class Store final : public ReflectorSink {
     }
     const auto it = incoming_.find(read.key);
     if (it != incoming_.end()) {
-      // Twice in one list, as when a page was listed again: the newer one counts.
+      // An object may be twice in one list, for example if a page was read again. The newer one
+      // wins.
       if (IsOlder(read.version, it->Open()->meta.resource_version)) return;
       incoming_.erase(it);
     }
@@ -136,7 +138,7 @@ class Store final : public ReflectorSink {
   void EndReplace(const std::string& resource_version) override {
     Changes changes;
     data_.With([&](Data& data) {
-      // What a restored server has at a version need not be what was there before.
+      // After a restore of etcd, a version may stand for another state than before.
       const bool went_back = IsOlder(resource_version, data.resource_version);
       for (auto it = data.objects.begin(); it != data.objects.end();) {
         const Stored& before = *it++;
@@ -148,7 +150,7 @@ class Store final : public ReflectorSink {
         if (!stays) changes.push_back({.before = TakeOut(data, &before), .after = nullptr});
       }
       while (!incoming_.empty()) {
-        // Moved and not copied: there is never a second set of all that is listed.
+        // Move the nodes, so that the list is never in memory twice.
         Node after = incoming_.extract(incoming_.begin());
         const Stored* before = Find(data.objects, after.value().key());
         if (!went_back && before != nullptr && IsSameState(*before, after.value())) continue;
@@ -167,7 +169,7 @@ class Store final : public ReflectorSink {
     data_.With([&](Data& data) {
       const Stored* stored = Find(data.objects, read.key);
       const Ptr before = Open(stored);
-      // A replay of what the store has passed already.
+      // The event is older than the store.
       if (before && IsOlder(read.version, before->meta.resource_version)) return;
       data.resource_version = read.version;
       if (!read.is_unreadable) data.unreadable.erase(read.key);
@@ -198,10 +200,11 @@ class Store final : public ReflectorSink {
       return KeyOf(a) < KeyOf(b);
     }
   };
-  using Objects = std::set<Stored, ByKey>;  // Keyed by what they hold: a key is stored once.
+  // Sorted by the key inside the object, to store the key once.
+  using Objects = std::set<Stored, ByKey>;
   using Node = typename Objects::node_type;
 
-  // What `before` was is the change's own; `after` stays in the store until the writer's next call.
+  // The change owns `before`. `after` stays in the store until the writer's next call.
   struct Change {
     Node before = {};
     const Stored* after = nullptr;
@@ -210,7 +213,7 @@ class Store final : public ReflectorSink {
 
   struct Data {
     Objects objects = {};
-    // Sorted: few share a key, and a set would need four times the memory.
+    // Sorted vectors: few objects share a key, and a set would need four times the memory.
     std::unordered_map<std::string, std::vector<const Stored*>> index = {};
     std::map<ObjectKey, Uid> unreadable = {};
     std::string resource_version = {};
@@ -220,7 +223,8 @@ class Store final : public ReflectorSink {
     ObjectKey key = {};
     Uid uid = {};
     std::string version = {};
-    std::optional<Stored> stored = {};  // Empty: it cannot be read, is not wanted, or nobody tried.
+    // Empty if the object cannot be read, is not wanted, or was not decoded.
+    std::optional<Stored> stored = {};
     bool is_unreadable = false;
   };
 
@@ -236,7 +240,7 @@ class Store final : public ReflectorSink {
     });
   }
 
-  // Not under the lock, which keeps the writer from its watch: to unpack takes its time.
+  // Unpacks outside the lock, because unpacking is slow and the lock blocks the writer's watch.
   static std::vector<Ptr> OpenAll(const std::vector<Stored>& stored) {
     std::vector<Ptr> all;
     all.reserve(stored.size());
@@ -246,7 +250,7 @@ class Store final : public ReflectorSink {
 
   static Ptr Open(const Stored* stored) { return stored == nullptr ? nullptr : stored->Open(); }
 
-  // An unreadable object may lack a UID, too.
+  // Compares UIDs. An unreadable object may have no UID; then it counts as the same.
   static bool IsSame(const Uid& known, const Uid& read) { return read.empty() || known == read; }
 
   static bool IsSameState(const Stored& a, const Stored& b) {
@@ -290,12 +294,12 @@ class Store final : public ReflectorSink {
 
   const Stored* Put(Data& data, Node node) {
     const auto put = data.objects.insert(std::move(node));
-    CHECK(put.inserted);  // Else the index would point at what is not this object.
+    CHECK(put.inserted);  // Otherwise the index would point at another object.
     const Stored* stored = &*put.position;
     for (const std::string& index_key : index_keys_(*stored->Open())) {
       std::vector<const Stored*>& sharers = data.index[index_key];
       const auto at = std::ranges::lower_bound(sharers, stored->key(), {}, &Stored::key);
-      // The same index key twice.
+      // index_keys_ returned the key twice.
       if (at == sharers.end() || *at != stored) sharers.insert(at, stored);
     }
     return stored;
@@ -306,7 +310,7 @@ class Store final : public ReflectorSink {
     if (stored == nullptr) return {};
     for (const std::string& index_key : index_keys_(*stored->Open())) {
       const auto it = data.index.find(index_key);
-      if (it == data.index.end()) continue;  // The same index key twice.
+      if (it == data.index.end()) continue;  // index_keys_ returned the key twice.
       std::erase(it->second, stored);
       if (it->second.empty()) data.index.erase(it);
     }

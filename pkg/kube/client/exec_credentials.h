@@ -1,10 +1,12 @@
-// What an exec plugin printed, kept fresh: the plugin is run again before that expires and when the
-// API server rejects it (see ExecSchedule). Requests never wait for it.
+// Keeps the credentials of an exec plugin fresh.
 //
-// Thread-safe, but one thread runs the plugin: RunIfDue() and WaitUntilDue() by turns. While it
-// fails the last credential stays, also after it has expired: the API server's word for that is
-// 401, and for who comes without any it may be something else. The log says why it fails, each
-// cause once, and that what it printed is rejected, once for each run.
+// The plugin runs again before its credential expires, and when the API server rejects it (see
+// ExecSchedule). Requests never wait for the plugin.
+//
+// Thread-safe, but one thread must call RunIfDue() and WaitUntilDue() in turn. While the plugin
+// fails, the last credential stays in use, even after it expires: for an expired credential the API
+// server answers 401, for a missing one it may answer differently. The log has each cause of
+// failure once, and a rejected credential once for each run.
 #pragma once
 
 #include <chrono>
@@ -24,40 +26,41 @@
 
 namespace kube {
 
-// When an exec plugin is run again: before what it printed expires, when the API server rejects
-// that, and after a failure; never so often that it is a load, whatever plugin and server do.
+// Decides when an exec plugin runs again: before its credential expires, after a rejection, and
+// after a failure. Minimum intervals limit the load, whatever plugin and server do.
 //
 // A value, for one thread.
 class ExecSchedule {
  public:
   using TimePoint = base::Clock::TimePoint;
 
-  // The first run is due at once.
+  // The first run is due immediately.
   explicit ExecSchedule(TimePoint now) : due_(now) {}
 
-  // The result of a run that has just ended. `life`: for how long its credential is good; empty:
-  // for as long as the API server takes it.
+  // Takes the result of a run that has just ended. `life` is how long its credential is valid.
+  // Empty if it has no expiry.
   void Succeeded(TimePoint now, std::optional<std::chrono::nanoseconds> life);
   void Failed(TimePoint now);
-  // The API server answered 401. Returns whether that is news.
+  // The API server answered 401. Returns true if this is the first 401 after a successful run;
+  // otherwise a new run is already due.
   bool Rejected(TimePoint now);
 
-  // TimePoint::max(): not before a rejection.
+  // When the next run is due. TimePoint::max() if only a rejection makes it due.
   [[nodiscard]] TimePoint due() const { return due_; }
 
  private:
   TimePoint due_;
   TimePoint succeeded_at_ = {};
-  bool is_taken_ = false;  // The last run succeeded, and nothing was rejected since.
+  bool is_taken_ = false;  // The last run succeeded, without a rejection since.
   base::Backoff failures_;
-  base::Backoff rejections_;  // Of credentials that were rejected soon.
+  base::Backoff rejections_;  // Of credentials that are rejected soon after a run.
 };
 
 class ExecCredentials final : public http::Credentials {
  public:
   using Run = std::function<base::Result<ExecCredential>(const std::stop_token& stop)>;
 
-  // `plugin` is ExecPlugin's Identity(). `clock` and `logger` outlive it.
+  // `plugin` is ExecPlugin::Identity(). `clock` and `logger` outlive this object.
   ExecCredentials(const std::string& plugin, Run run, const base::Clock& clock,
                   base::Logger& logger);
 
@@ -65,13 +68,13 @@ class ExecCredentials final : public http::Credentials {
   void Invalidate() override;
   [[nodiscard]] std::string Source() const override { return source_; }
 
-  // Blocks for as long as the plugin runs.
+  // Runs the plugin if that is due. Blocks until it ends.
   void RunIfDue(const std::stop_token& stop);
-  // Blocks until it is due by the clock, or `stop` is requested; may return sooner.
+  // Blocks until a run is due or `stop` is requested. May return earlier.
   void WaitUntilDue(const std::stop_token& stop);
 
-  // What there is. An error is why there is none, or why what there was has expired. Blocks until a
-  // first run has ended or `until` has come.
+  // Returns the last credential. Returns an error if the plugin has printed none, or if it expired
+  // and the plugin fails. Blocks until the first run ends, or until `until`.
   [[nodiscard]] base::Result<ExecCredential> FirstUntil(base::Clock::TimePoint until) const;
 
  private:
@@ -86,9 +89,9 @@ class ExecCredentials final : public http::Credentials {
   mutable base::Mutex mutex_;
   mutable std::condition_variable_any changed_cv_;
   ExecSchedule schedule_ GUARDED_BY(mutex_);
-  std::optional<ExecCredential> credential_ GUARDED_BY(mutex_);  // The last good one.
-  std::optional<TimePoint> expires_at_ GUARDED_BY(mutex_);       // Of that.
-  std::optional<base::Error> error_ GUARDED_BY(mutex_);          // Of the last run, if it failed.
+  std::optional<ExecCredential> credential_ GUARDED_BY(mutex_);  // Of the last successful run.
+  std::optional<TimePoint> expires_at_ GUARDED_BY(mutex_);       // Of `credential_`.
+  std::optional<base::Error> error_ GUARDED_BY(mutex_);  // Of the last run. Empty if it succeeded.
 };
 
 }  // namespace kube

@@ -1,7 +1,8 @@
-// Runs exec plugins, each on a thread of its own for as long as somebody uses what it prints. A
-// kubeconfig that is read again finds its plugin running: reading is no reason to run it.
+// Runs exec plugins, each on a thread while its credentials are used.
 //
-// Thread-safe. `clock` and `logger` outlive it and the credentials that it gave.
+// A kubeconfig that is read again finds its plugin running, and does not start another run.
+//
+// Thread-safe. `clock` and `logger` outlive the runner and the credentials that it returned.
 #pragma once
 
 #include <chrono>
@@ -21,17 +22,19 @@ namespace kube {
 
 class ExecRunner {
  public:
-  // `environment` is that of the process, as "NAME=value". `patience` is how long a caller waits
-  // for the first answer of a plugin, which has a minute: as long as its thread can be spared.
+  // `environment` is that of the process, as "NAME=value". `patience` is how long Get() waits for
+  // the first answer of a plugin. The plugin itself has one minute.
   ExecRunner(std::vector<std::string> environment, std::chrono::milliseconds patience,
              const base::Clock& clock, base::Logger& logger);
 
   struct User {
-    std::shared_ptr<http::Credentials> credentials = {};  // Their plugin runs as long.
-    std::string client_certificate_pem = {};              // As of now; empty: none.
+    // The plugin keeps running while these exist.
+    std::shared_ptr<http::Credentials> credentials = {};
+    std::string client_certificate_pem = {};  // The current one. Empty if none.
     std::string client_key_pem = {};
   };
-  // kInvalid: what is wrong with the plugin, or what it did. kUnavailable: ask again.
+  // Returns kInvalid if the plugin is invalid or failed; kUnavailable if it has not answered yet:
+  // call again.
   [[nodiscard]] base::Result<User> Get(const ExecPlugin& plugin);
 
  private:

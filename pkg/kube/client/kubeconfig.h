@@ -1,8 +1,8 @@
-// Kubeconfig files as values: what they say, and where each thing was said, before any of it is
-// used.
+// Kubeconfig files as values, with the position of each field.
 //
-// Pure functions; thread-safe. Bounds: 1 MiB of text, 100,000 YAML nodes, 100 aliases, 1000 values
-// in a field, so that a file cannot make us slow or large.
+// Pure functions; thread-safe.
+// Bounds: 1 MiB of text, 100,000 YAML nodes, 100 aliases, 1000 values in a field. They limit the
+// time and memory that a file can use.
 #pragma once
 
 #include <map>
@@ -17,16 +17,17 @@ struct Kubeconfig {
   // One cluster, user or context.
   struct Entry {
     std::string where = {};   // `/path: users[2] "admin"`, for messages.
-    std::string folder = {};  // Of the file; relative paths in the entry begin here.
-    std::map<std::string, std::string> texts = {};       // Its scalar fields that have a value.
-    std::map<std::string, json::Value> structures = {};  // Its others; what nobody reads is null.
+    std::string folder = {};  // Folder of the file. Relative paths start here.
+    std::map<std::string, std::string> texts = {};  // Scalar fields that have a value.
+    // Other fields. Null if cdom does not read it.
+    std::map<std::string, json::Value> structures = {};
 
-    // Empty if it is absent.
+    // Returns the text of the field. Empty if it is absent.
     [[nodiscard]] std::string Text(const std::string& field) const {
       const auto it = texts.find(field);
       return it == texts.end() ? std::string() : it->second;
     }
-    // Null if it is absent or a text.
+    // Returns the value of the field. Null if it is absent or a text.
     [[nodiscard]] json::Value Structure(const std::string& field) const {
       const auto it = structures.find(field);
       return it == structures.end() ? json::Value() : it->second;
@@ -43,15 +44,15 @@ struct Kubeconfig {
   Entries contexts = {};
 };
 
-// kInvalid, naming file, line or field, for what is not a kubeconfig.
+// Returns kInvalid, with file, line or field, if `text` is not a kubeconfig.
 [[nodiscard]] base::Result<Kubeconfig> ParseKubeconfig(const std::string& text,
                                                        const std::string& path);
 
-// Adds what `first` does not have yet: the first file to name a cluster, user or context has the
-// whole of it, and so has the first to set the current context.
+// Adds the entries of `second` that `first` does not have, and its current context if `first` has
+// none. Entries of the same name are not merged.
 void Merge(Kubeconfig& first, Kubeconfig second);
 
-// The names, for "there are: a, b"; at most twenty.
+// Returns at most twenty names, for "there are: a, b".
 [[nodiscard]] std::string Names(const Kubeconfig::Entries& entries);
 
 }  // namespace kube

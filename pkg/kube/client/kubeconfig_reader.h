@@ -1,3 +1,4 @@
+// Makes a client configuration from a kubeconfig.
 #pragma once
 
 #include <string>
@@ -9,15 +10,15 @@
 
 namespace kube {
 
-// What one context of `kubeconfig` says, with the files that it names. `label` is where the
-// kubeconfig came from, for messages.
+// Reads one context of `kubeconfig`, and the files that it names. `label` names the kubeconfig in
+// messages.
 [[nodiscard]] base::Result<ClientConfig> ReadKubeconfig(const Kubeconfig& kubeconfig,
                                                         const std::string& label,
                                                         const ConfigSource& source,
                                                         const base::Clock& clock);
 
-// kInvalid, saying what is wrong, unless `url` is "https://host..." or "http://host...", without a
-// user, a query or a fragment.
+// Returns kInvalid, with the reason, unless `url` is "https://host..." or "http://host..." without
+// user, query and fragment.
 [[nodiscard]] base::Result<void> CheckServerUrl(const std::string& url);
 
 }  // namespace kube

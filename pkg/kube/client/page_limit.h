@@ -1,9 +1,9 @@
-// How many objects to ask for in one page of a list.
+// Chooses how many objects to request in one page of a list.
 //
-// Pages hold what users wrote, and an object that is a hundred times as large as usual is legal. So
-// a page's body has a bound that is small beside our memory, and what passes it is asked for again
-// in fewer objects: the API server takes another limit with the same continue token, so that no
-// page that was read is read again. Pages grow again where objects are small.
+// Users write the objects, and an object may be a hundred times larger than usual. So each page has
+// a bound in bytes that is small compared to our memory. If a page passes the bound, it is
+// requested again with fewer objects. The API server accepts another limit with the same continue
+// token, so no page is read twice. Pages grow again when objects are small.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +14,14 @@ class PageLimit {
  public:
   explicit PageLimit(int most) : most_(most), objects_(most) {}
 
-  // For ListOptions.
+  // For ListOptions::limit and ListOptions::bytes_max.
   [[nodiscard]] int objects() const { return objects_; }
   [[nodiscard]] std::size_t bytes_max() const;
 
-  // The page was larger than that. False: it was of one object, and there is no smaller one.
+  // Asks for fewer objects, after a page passed bytes_max(). Returns false if the page had one
+  // object.
   [[nodiscard]] bool Shrink();
-  // A page of `bytes` was read.
+  // Notes that a page of `bytes` was read.
   void OnPage(std::size_t bytes);
 
  private:

@@ -1,5 +1,7 @@
-// What a PATCH does, by GET and PUT: for an identity that may `update` a resource and not `patch`
-// it. The PUT carries the resourceVersion of what was read, so nobody's change is undone. Pure.
+// Replaces a PATCH by GET and PUT, for identities without `patch` permission.
+//
+// The identity needs `update`. The PUT carries the resourceVersion of the GET, so it cannot
+// overwrite another writer's change. Pure functions.
 #pragma once
 
 #include <string_view>
@@ -10,22 +12,23 @@
 
 namespace kube {
 
-// The right to send the request, which is for one object or creates one; of anything else empty.
+// Returns the permission that `request` needs. Empty unless it is for one object or creates one.
 [[nodiscard]] Permission PermissionFor(const http::Request& request);
 
-// Whether the API server refused for want of a right; else somebody else did, such as a policy or a
-// quota, and who has every right is refused too.
+// Returns whether the API server refused because a permission is missing. If false, a policy or a
+// quota refused, which no permission can change.
 [[nodiscard]] bool IsMissingPermission(const base::Error& error);
 
-// Reads the object that `patch` would change. REQUIRES: PermissionFor(patch).verb is "patch".
+// Returns the GET of the object that `patch` changes. REQUIRES: PermissionFor(patch).verb is
+// "patch".
 [[nodiscard]] http::Request ReadBeforePut(const http::Request& patch);
 
-// `cause` of the error when a test of a JSON patch did not hold.
+// `cause` of the error if a JSON patch cannot be applied, for example because its test failed.
 inline constexpr std::string_view kTestFailed = "TestFailed";
 
-// Writes what the patch makes of `object`, which is the body of a reply to ReadBeforePut(). The
-// errors are those of a server that took the patch itself: kConflict if it is for another
-// resourceVersion or UID, kInvalid if a JSON patch cannot be applied.
+// Returns the PUT of `object` with the patch applied. `object` is the body of the reply to
+// ReadBeforePut(). Errors are those of a server that applies the patch itself: kConflict if the
+// patch is for another resourceVersion or UID, kInvalid if a JSON patch cannot be applied.
 [[nodiscard]] base::Result<http::Request> PutInstead(const http::Request& patch,
                                                      std::string_view object);
 

@@ -1,7 +1,8 @@
-// Builds the requests of the Kubernetes API without sending them, and reads their replies.
-// Pure functions; thread-safe. Path segments and query values are escaped strictly, so that a name
-// from outside cannot leave its place in the path. A request for one object REQUIRES a name, and a
-// namespace if the resource is namespaced: without them it would be for the whole collection.
+// Builds requests of the Kubernetes API without sending them, and reads replies.
+//
+// Pure functions; thread-safe. Path segments and query values are escaped strictly, so that an
+// external name cannot change the path. A request for one object REQUIRES a name, and a namespace
+// if the resource is namespaced: without them it would address the whole collection.
 #pragma once
 
 #include <chrono>
@@ -17,13 +18,13 @@
 namespace kube {
 
 struct ListOptions {
-  std::string ns = {};  // Empty: all namespaces.
+  std::string ns = {};  // Empty for all namespaces.
   std::string label_selector = {};
   std::string field_selector = {};
   std::string continue_token = {};
-  int limit = 0;                      // 0: no pages.
-  std::size_t bytes_max = 64U << 20;  // Of the answer; see PageLimit.
-  bool metadata_only = false;         // Answer PartialObjectMetadataList.
+  int limit = 0;                      // Objects in a page. 0 for no limit.
+  std::size_t bytes_max = 64U << 20;  // Of the reply; see PageLimit.
+  bool metadata_only = false;         // Asks for a PartialObjectMetadataList.
 };
 
 struct WatchOptions {
@@ -31,27 +32,28 @@ struct WatchOptions {
   std::string label_selector = {};
   std::string field_selector = {};
   std::string resource_version = {};
-  std::chrono::seconds timeout{
-      300};  // After which the server ends the stream; ours is 30 s longer.
+  // The server ends the stream after this time. The client waits 30 s longer.
+  std::chrono::seconds timeout{300};
 };
 
 enum class Propagation { kBackground, kForeground, kOrphan };
 
-// "/api/v1/namespaces/ns/pods/name"; an empty name gives the collection, an empty ns all
-// namespaces. The names "." and "..", which no object can have, become another name that no object
-// can have.
+// Returns "/api/v1/namespaces/ns/pods/name". An empty name gives the collection, an empty `ns` all
+// namespaces. No object can be named "." or "..": these become another name that no object can
+// have.
 [[nodiscard]] std::string ResourcePath(const Resource& resource, const ObjectKey& key);
 
-// For the resources of the group and version of `resource`: an APIResourceList.
+// Requests the resources of the group and version of `resource`: an APIResourceList.
 [[nodiscard]] http::Request ResourceListRequest(const Resource& resource);
 [[nodiscard]] http::Request GetRequest(const Resource& resource, const ObjectKey& key);
-// resourceVersion unset: most recent, a live read.
+// A live read: without a resourceVersion, the server returns the most recent state.
 [[nodiscard]] http::Request ListRequest(const Resource& resource, const ListOptions& options);
-// The body has no bound in whole: who reads the stream bounds each of its frames.
+// The body has no total bound. The reader of the stream must bound each frame.
 [[nodiscard]] http::Request WatchRequest(const Resource& resource, const WatchOptions& options);
 [[nodiscard]] http::Request CreateRequest(const Resource& resource, const std::string& ns,
                                           const json::Value& object);
-// PUT: `object` carries the resourceVersion that makes it safe. `subresource` may be empty.
+// A PUT. `object` carries the resourceVersion that protects other writers' changes. `subresource`
+// may be empty.
 [[nodiscard]] http::Request UpdateRequest(const Resource& resource, const ObjectKey& key,
                                           const json::Value& object,
                                           std::string_view subresource = {});
@@ -61,29 +63,29 @@ enum class Propagation { kBackground, kForeground, kOrphan };
 [[nodiscard]] http::Request JsonPatchRequest(const Resource& resource, const ObjectKey& key,
                                              const json::Value& patch,
                                              std::string_view subresource = {});
-// Deletes the object only if it has `uid`; empty: whatever has that name.
+// Deletes the object only if it has `uid`. If `uid` is empty, deletes any object of that name.
 [[nodiscard]] http::Request DeleteRequest(const Resource& resource, const ObjectKey& key,
                                           const Uid& uid, Propagation propagation);
 
-// The reply, if its status is 2xx; else an Error whose code says what to do and whose message, of
-// at most 2 KiB, is "<status> <reason>: <message>" from the server's Status object, or the
-// beginning of whatever else the body is. An Error of the transport passes through.
+// Returns the reply if its status is 2xx, otherwise an Error. Its code says what to do. Its message
+// has at most 2 KiB: "<status> <reason>: <message>" from the server's Status object, or the start
+// of any other body. Errors of the transport are returned unchanged.
 //
-// `method` decides what a 5xx means. With a Retry-After the server refused to begin: kUnavailable.
-// Without one a read can be repeated (kUnavailable), but a write may have been done before
-// something went wrong behind it: kUnknownOutcome.
+// A 5xx with a Retry-After means that the server did not start: kUnavailable. Without a
+// Retry-After, `method` decides. A read can be repeated: kUnavailable. A write may have been done
+// before the failure: kUnknownOutcome.
 [[nodiscard]] base::Result<http::Response> CheckStatus(base::Result<http::Response> reply,
                                                        http::Method method);
-// Whether a 404 is the API server's word that there is no object of this name; with an empty one,
-// that it does not serve the resource, which it says in plain text. Any proxy in between may send a
-// 404 of its own.
+// Returns whether a 404 proves that no object has this name, because the API server itself sent it.
+// A proxy in between may send its own 404. If `name` is empty: whether the API server does not
+// serve the resource, which it reports in plain text.
 [[nodiscard]] bool ProvesAbsence(const base::Error& error, const std::string& name);
-// The Error of a Status object, also of a watch's ERROR event; its `code` member counts before
-// `http_status`. Something that is not a Status counts as 500 unless `http_status` is an error.
-// kGone includes the 504 that says our resourceVersion is in the server's future.
+// Returns the Error of a Status object, also from a watch's ERROR event. Its `code` field wins over
+// `http_status`. A value that is not a Status counts as 500, unless `http_status` is an error.
+// kGone includes the 504 for a resourceVersion that is in the server's future.
 [[nodiscard]] base::Error StatusError(json::View status, int http_status);
 
-// RFC 3986: everything but unreserved characters is percent-encoded.
+// Percent-encodes everything but the unreserved characters of RFC 3986.
 [[nodiscard]] std::string Escape(std::string_view text);
 
 }  // namespace kube

@@ -1,8 +1,8 @@
-// A bearer token in a file that somebody replaces from time to time, such as the kubelet for a pod.
+// A bearer token in a file that the kubelet, or another process, replaces.
 //
-// Thread-safe. The file is opened by its path each time it is read: a mounted token is a symbolic
-// link that is swapped. Read again when a minute has passed, or after Invalidate(); if it cannot be
-// read or holds no token, the last good one stays.
+// Thread-safe. Each read opens the file by its path, because a mounted token is a symbolic link
+// that changes. The file is read again after a minute, and after Invalidate(). If a read fails, or
+// finds no token, the last good token stays in use.
 // Source: client-go, transport/token_source.go.
 #pragma once
 
@@ -17,15 +17,15 @@
 
 namespace kube {
 
-// The token without the blanks around it. kInvalid if there is none, or if it could not stand in a
-// header; the message does not repeat it.
+// Returns the token without surrounding white space. Returns kInvalid if there is none, or if an
+// HTTP header cannot hold it. The message does not contain the token.
 [[nodiscard]] base::Result<std::string> CheckToken(std::string_view text);
 
 [[nodiscard]] base::Result<std::string> ReadTokenFile(const std::string& path);
 
 class TokenFile final : public http::Credentials {
  public:
-  // `token` is what ReadTokenFile() gave just now. `clock` outlives it.
+  // `token` is the result of a ReadTokenFile() just before. `clock` outlives this object.
   TokenFile(std::string path, std::string token, const base::Clock& clock);
 
   std::string BearerToken() override;
@@ -37,7 +37,7 @@ class TokenFile final : public http::Credentials {
     std::string token = {};
     base::Clock::TimePoint read_at = {};
     std::uint64_t invalidations = 0;
-    std::uint64_t invalidations_served = 0;  // How many had been when the token was read.
+    std::uint64_t invalidations_served = 0;  // Value of `invalidations` when the token was read.
   };
 
   const std::string path_;

@@ -1,3 +1,4 @@
+// Parses URLs.
 #pragma once
 
 #include <string>
@@ -8,13 +9,13 @@ namespace kube {
 
 struct Url {
   std::string scheme = {};
-  std::string host = {};  // An IPv6 address without brackets.
-  std::string port = {};  // The scheme's own if the text has none.
+  std::string host = {};  // An IPv6 address has no brackets.
+  std::string port = {};  // The scheme's default if the text has none.
   bool has_user = false;
   bool has_query_or_fragment = false;
 };
 
-// kInvalid for what is not "scheme://host...".
+// Returns kInvalid unless `text` is "scheme://host...".
 [[nodiscard]] base::Result<Url> ParseUrl(const std::string& text);
 
 }  // namespace kube

@@ -1,9 +1,12 @@
 // Finds the version under which the API server serves a resource.
 //
-// A step function: Next() is the request to send, OnReply() takes its reply. One request for each
-// version, in order, until one lists the resource. It looks for the resource and not for its group:
-// a server may serve a version that holds other kinds only, as v1alpha3 of resource.k8s.io does.
-// Used by one thread. Bounds: one request in flight, of 1 MiB at most.
+// A step function: Next() returns the request to send, OnReply() takes its reply. It sends one
+// request for each version, in order, until one lists the resource. It looks for the resource, not
+// for its group: a server may serve a version with other kinds only, such as v1alpha3 of
+// resource.k8s.io.
+//
+// For one thread.
+// Bound: one request in flight, with a reply of at most 1 MiB.
 #pragma once
 
 #include <optional>
@@ -18,15 +21,16 @@ namespace kube {
 
 class VersionSearch {
  public:
-  // `versions` in order of preference. The version of `resource` itself is not looked at.
-  // REQUIRES: `versions` is not empty.
+  // `versions` are in order of preference. `resource.version` is ignored. REQUIRES: `versions` is
+  // not empty.
   VersionSearch(Resource resource, std::vector<std::string> versions);
 
   [[nodiscard]] http::Request Next() const;
 
-  // `reply` went through CheckStatus. The resource under the first version that lists it; empty:
-  // send Next(). kNotFound: none does. Any other error: the version could not be asked; send Next()
-  // again, later. After a resource or a kNotFound the search begins again.
+  // Returns the resource under the first version that lists it. Empty if the caller must send
+  // Next(). kNotFound: no version lists it. On any other error, the caller must send Next() again
+  // later. After a resource or kNotFound, the search starts again. `reply` is a result of
+  // CheckStatus().
   [[nodiscard]] base::Result<std::optional<Resource>> OnReply(
       const base::Result<http::Response>& reply);
 
@@ -35,7 +39,7 @@ class VersionSearch {
 
   const Resource resource_;
   const std::vector<std::string> versions_;
-  std::size_t asked_ = 0;  // Which of `versions_` Next() asks for.
+  std::size_t asked_ = 0;  // Index in `versions_` of the version that Next() asks for.
 };
 
 }  // namespace kube

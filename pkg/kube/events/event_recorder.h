@@ -1,16 +1,16 @@
-// Tells people what happened, in events.k8s.io/v1 Events beside the objects that it happened to.
+// Records Kubernetes Events (events.k8s.io/v1) about objects.
 //
-// Best effort: an event may be lost, and nothing waits for one. The same event again within six
-// minutes is a series: its first repeat is sent at once, later ones in one patch every three
-// minutes. What is lost is counted, and logged at a pace.
+// Best effort: an event may be lost, and no code waits for one. An event that repeats within six
+// minutes becomes a series. Its first repeat is sent immediately, later ones in one patch every
+// three minutes. Lost events are counted, and logged at most every ten minutes.
 //
-// Bounds: 1000 series; 25 new events of one object at once, and one every five minutes after that;
-// 20 requests a second. Where Events are forbidden they are dropped, by namespace, for a minute at
-// first and for up to an hour at last: it may be a missing right, or a namespace that is on its way
-// out. One that fails is tried again on its own; when two fail one after the other the server is
-// away, and all wait.
+// Bounds: 1000 series; 25 new events of one object at once, then one every five minutes; 20
+// requests a second. If Events are forbidden in a namespace, the recorder drops its events for one
+// minute, and for longer after each refusal, up to one hour: a permission may be missing, or the
+// namespace may be terminating. A failed event is retried alone. If two events fail in a row, the
+// server counts as unavailable, and all events wait.
 //
-// A step function: Poll() says what to send and when to come back. Used by one thread.
+// A step function: Poll() returns what to send and when to call it again. For one thread.
 // Source: client-go tools/events for series, tools/record for the bound of an object.
 #pragma once
 
@@ -34,41 +34,44 @@ class EventRecorder {
   using TimePoint = base::Clock::TimePoint;
 
   struct Next {
-    std::optional<http::Request> request = {};  // Send it and call OnReply; else
-    TimePoint until = {};                       // Poll again then, or after a Record().
+    // Send it, then call OnReply(). Empty if there is none.
+    std::optional<http::Request> request = {};
+    TimePoint until = {};  // When to call Poll() again, if not after a Record().
   };
   struct Counts {
     std::uint64_t sent = 0;     // Requests that were accepted.
-    std::uint64_t dropped = 0;  // Events that nobody will see.
+    std::uint64_t dropped = 0;  // Events that were lost.
   };
 
-  // All outlive the recorder. `controller` is a qualified name such as "example.com/controller",
-  // with at most 63 bytes behind the slash; `instance` is this process, cut at 128 bytes.
+  // `controller` is a qualified name such as "example.com/controller", with at most 63 bytes after
+  // the slash. `instance` names this process, and is cut after 128 bytes. The references outlive
+  // the recorder.
   EventRecorder(std::string controller, const std::string& instance, const base::Clock& clock,
                 base::Random& random, base::Logger& logger);
 
   void Record(Event event);
 
-  // `until` is TimePoint::max() if there is nothing to tell.
+  // `until` is TimePoint::max() if no event waits.
   [[nodiscard]] Next Poll();
   void OnReply(base::Result<http::Response> reply);
 
   [[nodiscard]] const Counts& counts() const { return counts_; }
 
  private:
-  // An event as the API server has it, or will have it.
+  // An event in the API server, or one that will be sent.
   struct Series {
     std::string name = {};
     base::Clock::WallTime began = {};
     base::Clock::WallTime last = {};
-    TimePoint seen = {};       // The last time.
-    TimePoint due = {};        // Not sent again before.
-    std::int64_t count = 1;    // How often it was seen.
-    std::int64_t sent = 0;     // How often as the API server knows; 0: it knows nothing of it.
-    std::int64_t sending = 0;  // The count in the request under way.
+    TimePoint seen = {};     // Last Record().
+    TimePoint due = {};      // Earliest time of the next request for it.
+    std::int64_t count = 1;  // Number of Record() calls.
+    // The count that the API server knows. 0 if it does not have the event.
+    std::int64_t sent = 0;
+    std::int64_t sending = 0;  // The count in the request in flight.
     int failures = 0;          // In a row.
   };
-  // How many new events an object may have.
+  // Token bucket for the new events of one object.
   struct Bucket {
     double tokens = 0;
     TimePoint at = {};
@@ -93,16 +96,16 @@ class EventRecorder {
 
   AllSeries series_;
   AllSeries::iterator under_way_ = series_.end();
-  TimePoint not_before_ = TimePoint::min();  // The next request.
-  std::string failed_;                       // The name of whose request failed last, or none.
-  std::map<Uid, Bucket> buckets_;            // Those that are not full.
+  TimePoint not_before_ = TimePoint::min();  // Earliest time of the next request.
+  std::string failed_;                       // Series whose request failed last. Empty if none.
+  std::map<Uid, Bucket> buckets_;            // By object. A missing bucket is full.
   struct Muted {
     TimePoint until = {};
     base::Backoff backoff = {};
   };
-  std::map<std::string, Muted> muted_;  // Namespaces.
+  std::map<std::string, Muted> muted_;  // By namespace.
   Counts counts_;
-  std::optional<base::ErrorCode> reported_;  // The loss that was logged last.
+  std::optional<base::ErrorCode> reported_;  // Last logged loss. Empty after a success.
   TimePoint next_report_ = TimePoint::min();
 };
 

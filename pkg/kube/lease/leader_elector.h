@@ -1,21 +1,22 @@
-// Lets one replica act at a time, by holding a coordination.k8s.io Lease.
+// Elects a leader among replicas with a coordination.k8s.io Lease.
 //
-// Promised: IsLeader() turns false at the latest `renew_deadline` after the last accepted renewal
-// was *sent*, even if the API server, the network or the renewing thread hangs. Another replica
-// waits `lease_duration` after it saw that renewal, which is later; so terms do not overlap while
-// clocks run at the same rate. Readings of two clocks are never compared.
+// Guarantee: IsLeader() becomes false at most `renew_deadline` after the last accepted renewal was
+// *sent*, even if the API server, the network or the renewing thread hangs. Another replica waits
+// `lease_duration` after it saw that renewal, which is later. So terms do not overlap while clocks
+// run at the same rate. The elector never compares times of two clocks.
 //
-// That holds for a Lease that only electors write. A person who deletes it, empties it or names
-// another holder ends our term as soon as we see it, which is within `retry_period` or two.
+// The guarantee requires that only electors write the Lease. If a person deletes it, clears it or
+// names another holder, the term ends once the leader reads that, within one or two `retry_period`.
 //
-// Not promised: fencing. A request sent just before a term ended may be applied just after the next
-// one began. Every write therefore carries a resourceVersion or UID precondition, and no plan may
-// rely on being alone.
+// No guarantee: fencing. The API server may apply a request that was sent just before a term ended,
+// after the next term began. So every write carries a resourceVersion or UID precondition, and no
+// code may assume that it is the only writer.
 //
-// A step function: Poll() says what to send and when to come back. IsLeader(), TermEnded() and
-// term_began() are thread-safe; the rest is used by one thread. Bound: one request in flight, none
-// longer than `retry_period`. Source: client-go tools/leaderelection for the timing; counting from
-// the time of sending is ours.
+// A step function: Poll() returns what to send and when to call it again. IsLeader(), TermEnded()
+// and term_began() are thread-safe; the other functions are for one thread.
+// Bound: one request in flight, for at most `retry_period`.
+// Source: client-go tools/leaderelection for the timing. To count from the time of sending is our
+// own rule.
 #pragma once
 
 #include <atomic>
@@ -36,50 +37,52 @@
 namespace kube {
 
 struct LeaseTiming {
-  std::chrono::milliseconds lease_duration{
-      15'000};  // Others wait this long after a renewal they saw.
-  std::chrono::milliseconds renew_deadline{10'000};  // We act this long after a renewal we sent.
-  // Between attempts. Up to 20 % at random come on top for a leader, and off for a standby: so it
-  // sees every renewal within the period, and may take over `lease_duration` after that.
+  // Standbys wait this long after the last renewal that they saw.
+  std::chrono::milliseconds lease_duration{15'000};
+  // The leader acts for this long after it sent its last accepted renewal.
+  std::chrono::milliseconds renew_deadline{10'000};
+  // Time between attempts. A leader adds up to 20 % at random, and a standby subtracts up to 20 %.
+  // So a standby sees every renewal within the period, and may take over `lease_duration` later.
   std::chrono::milliseconds retry_period{2'000};
 };
 
-// kInvalid, naming the flags and the fix, unless 1.2 * retry_period < renew_deadline <
-// lease_duration and lease_duration is at least one second.
+// Returns kInvalid, with the flags and the fix, unless 1.2 * retry_period < renew_deadline <
+// lease_duration, and lease_duration is at least one second.
 [[nodiscard]] base::Result<void> Validate(const LeaseTiming& timing);
 
 class LeaderElector {
  public:
   struct Next {
-    std::optional<http::Request> request = {};  // Send it and call OnReply; else
-    base::Clock::TimePoint until = {};          // Poll again then.
+    // Send it, then call OnReply(). Empty if there is none.
+    std::optional<http::Request> request = {};
+    base::Clock::TimePoint until = {};  // When to call Poll() again.
   };
 
-  // All outlive the elector. `identity` is unique to this process: a restarted pod is somebody
-  // else. REQUIRES: Validate(timing) succeeded.
+  // `identity` is unique to this process: a restarted pod needs another one. The references outlive
+  // the elector. REQUIRES: Validate(timing) succeeded.
   LeaderElector(ObjectKey lease, std::string identity, LeaseTiming timing, const base::Clock& clock,
                 base::Random& random, base::Logger& logger);
 
   [[nodiscard]] Next Poll();
   void OnReply(const base::Result<http::Response>& reply);
 
-  // True while a write may be sent. Reads the clock and nothing else, so ask before every write.
+  // Returns whether this process may write. It only reads the clock, so call it before every write.
   [[nodiscard]] bool IsLeader() const;
-  // Whether a term of ours began and is over: the process must end, so that no state of it
-  // survives.
+  // Returns whether this process was the leader and no longer is. It must then exit, so that no
+  // state of the term survives.
   [[nodiscard]] bool TermEnded() const { return term_began_ && !IsLeader(); }
   [[nodiscard]] bool term_began() const { return term_began_; }
 
-  // Ends the term now, and gives the request that hands the Lease over without the wait, if we hold
-  // it. Send it once the last write has returned; if it fails the Lease runs out by itself. Nothing
-  // else is sent from then on.
+  // Ends the term now. Returns the request that releases the Lease, so that a standby need not
+  // wait. Empty if this process does not hold it. Send it after the last write has returned. If it
+  // fails, the Lease expires. The elector sends nothing else afterwards.
   [[nodiscard]] std::optional<http::Request> Release();
 
  private:
   using TimePoint = base::Clock::TimePoint;
   enum class Request { kRead, kCreate, kUpdate };
 
-  // What a Lease says. `holder` is empty when nobody holds it, and when there is no Lease.
+  // The content of a Lease. `holder` is empty if the Lease has no holder or does not exist.
   struct Record {
     std::string uid = {};
     std::string holder = {};
@@ -94,10 +97,10 @@ class LeaderElector {
   void OnRead(const base::Result<http::Response>& reply);
   void OnWritten(const http::Response& reply);
   void OnWriteError(const base::Error& error);
-  // Takes note of the Lease in a reply: its record, and when that was first seen.
+  // Stores the Lease of a reply, and when its record was first seen.
   [[nodiscard]] base::Result<void> Observe(const http::Response& reply);
-  void Forget();  // There is no Lease.
-  void Decide();  // What to do next, after a look at the Lease.
+  void Forget();  // The Lease does not exist.
+  void Decide();  // Chooses the next request, after the Lease was read.
   void SendAtOnce(Request request);
   void Extend();
   void LoseTerm();
@@ -119,24 +122,25 @@ class LeaderElector {
 
   Request next_ = Request::kRead;
   bool under_way_ = false;
-  bool at_once_ = false;  // The next request follows from the last reply, and waits for nothing.
+  // The next request follows the last reply without a pause.
+  bool at_once_ = false;
   int at_once_count_ = 0;
   TimePoint next_attempt_ = TimePoint::min();
   TimePoint sent_at_ = {};
 
-  // The Lease as it was last read or written, whole: what others wrote into it survives our writes.
-  // Null if there was none.
+  // The whole Lease as last read or written, so that a write keeps the fields of other writers.
+  // Null if it does not exist.
   json::Value object_;
   Record record_;
-  TimePoint record_seen_ = TimePoint::min();  // When it was seen for the first time as it is.
+  TimePoint record_seen_ = TimePoint::min();  // When this record was first seen.
 
   std::atomic<bool> term_began_ = false;
   bool released_ = false;
   bool end_logged_ = false;
-  std::optional<base::ErrorCode> reported_;  // The failure that was logged last.
-  // A time and not a flag: a flag would need a live thread to clear it.
-  std::atomic<std::int64_t> may_act_until_{
-      std::numeric_limits<std::int64_t>::min()};  // Of the monotonic clock, in ns.
+  std::optional<base::ErrorCode> reported_;  // Last logged failure. Empty if none.
+  // A time, because a flag would need a running thread to clear it.
+  // Monotonic clock, in ns.
+  std::atomic<std::int64_t> may_act_until_{std::numeric_limits<std::int64_t>::min()};
 };
 
 }  // namespace kube

@@ -1,10 +1,9 @@
-// Finds out whether a living process holds one of several Leases, without taking part in an
-// election.
+// Checks whether a live process holds one of several Leases.
 //
-// A process that died leaves its name in its Lease. So a holder counts as alive only if its Lease
-// changes between two looks, and as dead once the Lease's duration has passed without a change.
-// Clocks of two machines are not compared. Used by one thread; a look sends one GET for each Lease,
-// one after the other.
+// It does not take part in the election. A dead process leaves its name in the Lease. So a holder
+// is alive only if its Lease changes between two reads, and dead once the Lease's duration passes
+// without a change. Clocks of two machines are never compared. For one thread. Look() sends one GET
+// for each Lease, one after the other.
 #pragma once
 
 #include <chrono>
@@ -21,31 +20,33 @@ namespace kube {
 struct LeaseHolder {
   ObjectKey lease = {};
   std::string name = {};
-  std::chrono::seconds duration{0};  // Of the Lease: from 1 s to a minute.
+  std::chrono::seconds duration{0};  // Of the Lease, from 1 s to 1 min.
 };
 
 class LeaseSurvey {
  public:
   explicit LeaseSurvey(const std::vector<ObjectKey>& leases);
 
-  // Reads all Leases. `timeout` is that of each request, `passed` the time since the first look.
+  // Reads all Leases. `timeout` is for each request. `passed` is the time since the first Look().
   void Look(http::Transport& transport, std::chrono::milliseconds timeout,
             std::chrono::nanoseconds passed);
 
-  // Who was seen to renew a Lease, or to take it, since the first look. Empty: nobody so far.
+  // The holder that renewed or took a Lease since the first Look(). Empty if none did.
   [[nodiscard]] const std::optional<LeaseHolder>& alive() const { return alive_; }
-  // Who has not been silent for long enough to be dead. Empty: nobody.
+  // Returns the first holder that is not known to be dead: its Lease has been unchanged for less
+  // than its duration. Empty if none.
   [[nodiscard]] std::optional<LeaseHolder> MayBeAlive(std::chrono::nanoseconds passed) const;
-  // Whether one of the Leases exists, as the last look saw.
+  // Returns whether any of the Leases existed at the last Look().
   [[nodiscard]] bool AnyExists() const;
-  // The first Lease that the last look could not read. A Lease that does not exist is no error.
+  // Error of the first Lease that the last Look() could not read. Empty if it read all. A Lease
+  // that does not exist is not an error.
   [[nodiscard]] const std::optional<base::Error>& error() const { return error_; }
 
  private:
   struct Seen {
-    LeaseHolder holder = {};  // Its name is empty if nobody holds the Lease.
+    LeaseHolder holder = {};  // Its name is empty if the Lease has no holder.
     std::string version = {};
-    std::chrono::nanoseconds since{0};  // When this version was seen first.
+    std::chrono::nanoseconds since{0};  // When this version was first seen.
     bool was_read = false;
     bool exists = false;
   };

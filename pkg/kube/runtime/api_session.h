@@ -1,4 +1,4 @@
-// How a process finds its API server, and talks to it.
+// Loads the client configuration, and sends requests and watches with it.
 #pragma once
 
 #include <chrono>
@@ -24,21 +24,21 @@ namespace kube {
 
 using LoadClientConfig = std::function<base::Result<ClientConfig>()>;
 
-// Whether both lead to the same server with the same credentials.
+// Returns whether both are for the same server and credentials.
 [[nodiscard]] bool IsSameConfig(const ClientConfig& a, const ClientConfig& b);
 
-// Loads the configuration until it can be used, every 5 seconds. Logs each new error once.
+// Loads the configuration every 5 seconds until it succeeds. Logs each new error once.
 //
-// For one thread. What is passed outlives it.
+// For one thread. The constructor's arguments outlive it.
 class ConfigLoader {
  public:
   ConfigLoader(LoadClientConfig load, const base::Clock& clock, base::Logger& logger)
       : load_(std::move(load)), clock_(clock), logger_(logger) {}
 
-  // A configuration that was loaded now. Empty if it is not time to load one, or there is none that
-  // can be used. After a success the next is loaded `again` later.
+  // Returns a newly loaded configuration. Empty if it is too early to load, or if the load failed.
+  // After a success, the next load is `again` later.
   [[nodiscard]] std::optional<ClientConfig> Poll(std::chrono::nanoseconds again);
-  // When Poll() loads the next time.
+  // When Poll() loads next.
   [[nodiscard]] base::Clock::TimePoint next() const { return next_; }
   // The error of the last load. Empty if it succeeded.
   [[nodiscard]] const std::string& error() const { return error_; }
@@ -51,17 +51,18 @@ class ConfigLoader {
   std::string error_ = {};
 };
 
-// Requests and watches with one configuration.
+// Sends requests and watches with one configuration.
 //
-// Each queue has a connection and a thread of its own, and sends one request after the other.
-// Post() and Watch() are for one thread. The destructor gives up requests under way, and begins no
-// other task. Bound: as of base::TaskQueue.
+// Each queue has its own connection and thread, and sends one request after the other. Post() and
+// Watch() are for one thread. The destructor abandons requests in flight, and drops the tasks that
+// wait.
+// Bound: as of base::TaskQueue.
 class ApiSession {
  public:
-  // May block for as long as a request takes.
+  // May block while a request runs.
   using Task = std::function<void(http::Transport& transport)>;
 
-  // `program` is how the audit log of the API server knows this process. `clock` outlives it.
+  // `program` names this process in the API server's audit log. `clock` outlives the session.
   ApiSession(ClientConfig config, std::string_view program, const base::Clock& clock,
              std::size_t queues);
   ~ApiSession();
@@ -70,8 +71,8 @@ class ApiSession {
 
   void Post(std::size_t queue, Task task);
 
-  // Keeps the reflectors in sync until the thread is asked to stop; calls `on_turn` after each
-  // turn, on that thread. The reflectors outlive it, and so does the session.
+  // Starts a thread that keeps the reflectors in sync until it is asked to stop. It calls `on_turn`
+  // after each turn. The reflectors and the session outlive the thread.
   [[nodiscard]] std::jthread Watch(std::initializer_list<Reflector*> reflectors,
                                    std::function<void()> on_turn) const;
 

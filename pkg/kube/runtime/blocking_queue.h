@@ -1,7 +1,7 @@
-// A WorkQueue that threads share: one adds keys, others wait for them.
+// A WorkQueue that threads share: some add keys, others wait for keys.
 //
-// Thread-safe. `clock` outlives it and is used under its lock. Time passes by `clock`; a wait ends
-// within a second of the time that a key is due, should the clock jump ahead.
+// Thread-safe. `clock` outlives the queue, which reads it under its lock. If the clock jumps ahead,
+// a wait ends at most one second after a key is due.
 #pragma once
 
 #include <chrono>
@@ -25,22 +25,22 @@ class BlockingQueue {
                          int held_by_flow_max = std::numeric_limits<int>::max())
       : clock_(clock), queue_(held_by_flow_max) {}
 
-  // As WorkQueue's. After ShutDown() nothing is added any more.
+  // As in WorkQueue. Does nothing after ShutDown().
   void Add(const std::string& key, const WorkQueue::AddOptions& options = {}) {
     AddAt(key, TimePoint::min(), options);
   }
   void AddAt(const std::string& key, TimePoint when, const WorkQueue::AddOptions& options = {});
   void Done(const std::string& key, const WorkQueue::Ended& ended = {});
 
-  // Blocks until a key is due. Empty once `stop` is requested or ShutDown() was called, even if
-  // keys are left. Call Done() on every key you get.
+  // Blocks until a key is due, and returns it. Empty after a request of `stop` or after ShutDown(),
+  // even if keys are left. Call Done() on every key.
   [[nodiscard]] std::optional<std::string> Get(const std::stop_token& stop);
 
-  // Ends every Get(), now and later. Keys that are held may still be Done().
+  // Ends every Get(), now and later. Done() still works for held keys.
   void ShutDown();
 
   [[nodiscard]] WorkQueue::Stats Stats() const;
-  // Of a key that you hold.
+  // As in WorkQueue. REQUIRES: the caller holds `key`.
   [[nodiscard]] std::chrono::nanoseconds Waited(const std::string& key) const;
 
  private:

@@ -1,6 +1,7 @@
-// An EventRecorder that threads share: some record, one sends what there is to tell.
+// An EventRecorder that threads share: many record, one sends.
 //
-// Thread-safe. Bound: 1000 events that the sending thread has not looked at yet; more are dropped.
+// Thread-safe.
+// Bound: 1000 events that wait for the sending thread. Further events are dropped.
 #pragma once
 
 #include <cstdint>
@@ -20,15 +21,15 @@ namespace kube {
 
 class EventLoop {
  public:
-  // As EventRecorder's. `random` is used by the thread in Run().
+  // Arguments as in EventRecorder. The thread in Run() uses `random`.
   EventLoop(std::string controller, const std::string& instance, const base::Clock& clock,
             base::Random& random, base::Logger& logger);
 
-  // Waits for nothing but a lock.
+  // Does not block, except for a lock.
   void Record(std::vector<Event> events);
 
-  // Blocks until `stop` is requested, and then for two seconds at most to tell what is left, and
-  // for the request under way. Once only, on a thread of its own.
+  // Sends events until `stop` is requested. Then sends the rest for at most two seconds, and waits
+  // for the request in flight. Call it once, on its own thread.
   void Run(const std::stop_token& stop, http::Transport& transport);
 
   [[nodiscard]] EventRecorder::Counts counts() const;
@@ -38,7 +39,7 @@ class EventLoop {
   struct Inbox {
     std::vector<Event> events = {};
     std::uint64_t overflow = 0;
-    EventRecorder::Counts counts = {};  // Of the recorder.
+    EventRecorder::Counts counts = {};  // Copied from the recorder.
   };
 
   void TakeInbox();
@@ -46,7 +47,7 @@ class EventLoop {
   const base::Clock& clock_;
   EventRecorder recorder_;  // Used by the thread in Run().
   base::Guarded<Inbox> inbox_;
-  base::TaskQueue wakes_;  // Tells Run() that there is something new.
+  base::TaskQueue wakes_;  // Wakes Run() when events arrive.
 };
 
 }  // namespace kube

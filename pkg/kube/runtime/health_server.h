@@ -1,6 +1,8 @@
-// Serves /livez, /readyz, /healthz (the same as /livez), metrics and pages; see http::Server for
-// its bounds. Metrics and pages are made on a thread of their own, so probes wait for neither, and
-// each may have a port of its own: make two.
+// Serves /livez, /readyz, /healthz (the same as /livez), metrics and pages.
+//
+// A separate thread builds metrics and pages, so they do not delay probes. To serve them on
+// different ports, use two servers.
+// Bounds: see http::Server.
 #pragma once
 
 #include <functional>
@@ -16,32 +18,33 @@
 namespace kube {
 
 struct HealthCheck {
-  std::string name = {};  // Of the letters of a path segment.
-  // Called on the server's thread: it looks at what others noted, and does not block.
+  std::string name = {};  // Only characters that a path segment may have.
+  // Returns an error if the check fails. Runs on the server's thread, so it must not block.
   std::function<base::Result<void>()> run = {};
 };
 
-// Health in the words of Kubernetes: /readyz, /readyz?verbose, /readyz?exclude=name, /readyz/name.
-// Unlike k8s.io/apiserver/pkg/server/healthz a failed check says why, since what we check holds
-// nothing secret.
+// Answers as Kubernetes components do: /readyz, /readyz?verbose, /readyz?exclude=name,
+// /readyz/name. Unlike k8s.io/apiserver/pkg/server/healthz, a failed check gives its reason,
+// because cdom's checks contain no secrets.
 //
-// 200 and "ok" if each check passes that the request does not exclude; 500 and a list otherwise.
-// `request` is for "/<endpoint>" or "/<endpoint>/<name>"; 404 for a name that is not there.
+// Returns 200 and "ok" if all checks pass, except those that the request excludes; otherwise 500
+// and a list. `request` is for "/<endpoint>" or "/<endpoint>/<name>". Returns 404 if no check has
+// that name.
 [[nodiscard]] http::ServerReply AnswerHealth(const std::string& endpoint,
                                              const std::vector<HealthCheck>& checks,
                                              const http::ServerRequest& request);
 
 struct HealthOptions {
-  // Whether to restart the process. Must not depend on the API server, or all of a cluster's
-  // controllers restart together when it is away.
+  // The kubelet restarts the process if a check fails. Checks must not depend on the API server: if
+  // it fails, all controllers of the cluster would restart together.
   std::vector<HealthCheck> live = {};
-  // Whether it does its work, or stands by for it.
+  // Pass if the process works, or stands by as a replica.
   std::vector<HealthCheck> ready = {};
   std::string metrics_path = "/metrics";
-  // In this order; empty: none are served. A prometheus::Registry is one.
+  // Served in this order, for example a prometheus::Registry. If empty, metrics are not served.
   Collectables metrics = {};
-  // For people: a path, and what makes its JSON text. The folders above a path, such as "/", list
-  // the pages below them.
+  // Debug pages: a path, and a function that returns its JSON text. The parent folders of a path,
+  // such as "/", list the pages below them.
   std::map<std::string, std::function<std::string()>> pages = {};
 };
 
@@ -50,8 +53,9 @@ class HealthServer {
   // `clock` outlives the server.
   HealthServer(HealthOptions options, const base::Clock& clock);
 
-  // Begins to serve on "host:port" or ":port", 0 for one that is free; returns the port. Once only.
-  // kInvalid: not an address; kUnavailable: it cannot be listened on, and the message says why.
+  // Starts to serve on "host:port" or ":port" (0 for a free port). Returns the port. Call it once.
+  // kInvalid: the address is invalid. kUnavailable: the server cannot listen on it; the message
+  // says why.
   [[nodiscard]] base::Result<int> Start(const std::string& address);
   void Stop() { server_.Stop(); }
 

@@ -1,3 +1,4 @@
+// Builds the metrics page.
 #pragma once
 
 #include <prometheus/collectable.h>
@@ -11,7 +12,7 @@ namespace kube {
 
 using Collectables = std::vector<std::shared_ptr<const prometheus::Collectable>>;
 
-// What these collect now, in their order, as Prometheus' text.
+// Collects the metrics now, and returns them in this order in Prometheus' text format.
 [[nodiscard]] http::ServerReply MetricsPage(const Collectables& metrics);
 
 }  // namespace kube

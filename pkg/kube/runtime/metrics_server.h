@@ -1,9 +1,9 @@
-// Serves metrics over TLS, to those whom the API server lets read them: a bearer token, which a
-// TokenReview and a SubjectAccessReview judge.
+// Serves metrics over TLS to users that the API server authorizes.
 //
-// See http::Server for its threads and bounds: it is another one than that of probes, so neither a
-// flood of connections nor an API server that is slow holds a probe up. Reviews are asked for on
-// its second thread, one after the other, and AccessReviews bounds them.
+// A client sends a bearer token, which a TokenReview and a SubjectAccessReview check. For threads
+// and bounds see http::Server. This server is separate from that of the probes: neither many
+// connections nor a slow API server delays a probe. The second thread sends the reviews, one at a
+// time; AccessReviews bounds them.
 #pragma once
 
 #include <optional>
@@ -20,11 +20,11 @@
 namespace kube {
 
 struct MetricsServerOptions {
-  std::string address = {};  // "host:port" or ":port". Empty: nothing is served.
+  std::string address = {};  // "host:port" or ":port". If empty, the server does not start.
   std::string path = "/metrics";
   Collectables metrics = {};
-  // Paths of PEM files, read again every few seconds. Both empty: a certificate that signs itself,
-  // for `dns_name`, new every 30 days.
+  // Paths of PEM files, read again every few seconds. If both are empty, the server uses a
+  // self-signed certificate for `dns_name`, and replaces it every 30 days.
   std::string certificate_file = {};
   std::string key_file = {};
   std::string dns_name = {};
@@ -32,13 +32,14 @@ struct MetricsServerOptions {
 
 class MetricsServer {
  public:
-  // `reviews` is used by the server's thread alone; it, `clock` and `logger` outlive the server.
+  // `reviews` is used only by the server's second thread. `reviews`, `clock` and `logger` outlive
+  // the server.
   MetricsServer(MetricsServerOptions options, http::Transport& reviews, const base::Clock& clock,
                 base::Logger& logger);
 
-  // Call it often, on one thread. Begins to serve, also if that failed before, and takes another
-  // certificate once the files have been the same twice in a row: they are written one after the
-  // other. Logs what fails, and what begins. A pair that is invalid changes nothing.
+  // Starts the server, and retries if that failed. Loads a new certificate once two reads of the
+  // files are equal, because certificate and key are not written at the same time. An invalid pair
+  // changes nothing. Logs failures, and the start. Call it often, on one thread.
   void Poll();
   void Stop() { server_.Stop(); }
 
@@ -52,17 +53,18 @@ class MetricsServer {
   const MetricsServerOptions options_;
   const base::Clock& clock_;
   base::Logger& logger_;
-  // Of the thread that polls.
+  // Used by the thread that calls Poll().
   bool serves_ = false;
   tls::Identity used_ = {};
-  std::optional<tls::Identity> next_ = {};  // As the files said last, if not `used_`.
+  // Last content of the files, if different from `used_`. Empty if equal.
+  std::optional<tls::Identity> next_ = {};
   base::Clock::TimePoint next_look_ = {};
-  base::Clock::TimePoint next_own_ = {};  // When a certificate of ours gives way to another.
-  std::string said_ = {};                 // The last error that was logged.
-  // Of the server's second thread.
+  base::Clock::TimePoint next_own_ = {};  // When to replace a self-signed certificate.
+  std::string said_ = {};                 // Last error in the log. Empty if none.
+  // Used by the server's second thread.
   AccessReviews reviews_;
   std::string said_of_reviews_ = {};
-  http::Server server_;  // Last: it uses the others.
+  http::Server server_;  // Last member, because it uses the others.
 };
 
 }  // namespace kube

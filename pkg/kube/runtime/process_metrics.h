@@ -9,10 +9,10 @@
 
 namespace kube {
 
-// What dashboards expect of every process: process_cpu_seconds_total,
+// Metrics that dashboards expect of every process: process_cpu_seconds_total,
 // process_resident_memory_bytes, process_open_fds, process_max_fds, process_start_time_seconds.
-// Read when asked for; what cannot be read is left out. Thread-safe. Make it when the process
-// starts.
+// Collect() reads them, and omits values that it cannot read. Thread-safe. Construct it when the
+// process starts.
 class ProcessMetrics final : public prometheus::Collectable {
  public:
   explicit ProcessMetrics(const base::Clock& clock) : started_(clock.Wall()) {}

@@ -1,21 +1,20 @@
-// LISTs that several workers want at once, sent once.
+// Sends one LIST for several workers that ask at the same time.
 //
-// A LIST that begins after a worker has asked proves as much to it as one of its own. So there is
-// at most one LIST under way of what is the same for all of them, and the next one answers all who
-// asked meanwhile. LISTs that differ only in the value of the label that they select by are the
-// same: the one that is sent selects all of these values. So a reply may hold objects of others,
-// and each asker has to look at the label. LISTs of several kinds that are asked for at once, by
-// one value, are shared as one, so that all of them answer the same askers.
+// A LIST that starts after a worker asked is as fresh for it as its own LIST. So at most one LIST
+// of a kind is in flight, and the next one answers every worker that asked meanwhile. LISTs that
+// differ only in the value of their label selector share one request, which selects all the values.
+// So a reply may hold objects of other workers: each caller must check the label. If a caller asks
+// for LISTs of several resources by one value, they are shared as one group.
 //
-// Pages that follow a first one, and LISTs by fields, are sent as they are. An asker waits for
-// LISTs of others a second, and then sends its own: who asks for something slow beside what is
-// shared holds up nobody for long. It must be much longer than a LIST takes. An API server that
-// answers one from its watch cache first waits, for up to a tenth of a second, until etcd has told
-// how far its revisions are.
+// Later pages, and LISTs by field selector, are not shared. A caller waits one second for the LISTs
+// of others, and then sends its own, so that a slow LIST delays no other caller for long. This
+// patience must be much longer than a LIST takes: an API server that answers from its watch cache
+// first waits up to 0.1 s until etcd reports its revision.
 //
-// Thread-safe; owns no thread. Bounds: 16 values in one LIST; who comes later sends its own. What
-// LISTs answered is in memory once for all who asked, and for eight senders at a time: the next
-// one waits until the answers of one of them were let go.
+// Thread-safe; owns no thread.
+// Bounds: one LIST has 16 values, and further callers send their own. A reply is in memory once for
+// all its callers. At most eight senders have replies in memory; the next sender waits until one of
+// them drops its replies.
 #pragma once
 
 #include <chrono>
@@ -35,10 +34,10 @@ namespace kube {
 
 class SharedLists {
  public:
-  // The right to have replies to LISTs in memory. It is given back with the last copy.
+  // Permission to have replies to LISTs in memory. The last copy returns it.
   using Turn = std::shared_ptr<void>;
 
-  // Let them go once they are read, and before the next call: others wait for that.
+  // Destroy it after reading, and before the next call: other callers wait for that.
   struct Answers {
     std::vector<Turn> turns = {};
     std::vector<base::Result<http::Response>> replies = {};  // In the order of the requests.
@@ -48,35 +47,36 @@ class SharedLists {
                        std::chrono::milliseconds patience = std::chrono::seconds(1))
       : clock_(clock), patience_(patience) {}
 
-  // As `transport`'s. What is to be sent by the caller goes over it, on this thread. Outlives the
-  // answers.
+  // Returns a reply for each request, as Transport::SendAll() does. Sends the caller's own requests
+  // over `transport`, on this thread. This object outlives the answers.
   [[nodiscard]] Answers SendAll(const std::vector<http::Request>& requests,
                                 http::Transport& transport);
 
-  // Callers that have asked and have no answer yet.
+  // The number of callers without an answer.
   [[nodiscard]] std::size_t askers() const;
 
  private:
   struct Flight {
-    std::vector<http::Request> requests = {};  // With one value, or with none.
+    std::vector<http::Request> requests = {};  // With one value or without any.
     std::set<std::string> values = {};
-    std::vector<base::Result<http::Response>> replies = {};  // Empty: not yet.
-    Turn turn = {};                                          // Of who sends it. Null: not yet.
+    std::vector<base::Result<http::Response>> replies = {};  // Empty until they arrive.
+    Turn turn = {};                                          // Of the sender. Null until it sends.
   };
   using FlightPtr = std::shared_ptr<Flight>;
-  // Of the LISTs that are the same but for the value.
+  // The LISTs that differ only in the value.
   struct ListQueue {
     int under_way = 0;
-    FlightPtr next = {};  // What begins when those have ended. Null: nobody has asked.
+    FlightPtr next = {};  // Starts when those have ended. Null if no caller waits for it.
   };
   struct Part;
   struct Asker;
 
   [[nodiscard]] static std::vector<Part> Divide(const std::vector<http::Request>& requests);
-  // Leaves it alone if it is not shared, or too many share.
+  // Adds the part to the next LIST of its queue. Does nothing if it cannot be shared, or if that
+  // LIST is full.
   void Join(Part& part);
   [[nodiscard]] bool MayTake(const Part& part, const Asker& asker) REQUIRES(mutex_);
-  // Whether it is to be sent by the caller now.
+  // Returns whether the caller must send the part now. Then adds its requests to `to_send`.
   [[nodiscard]] bool Take(Part& part, Asker& asker, std::vector<http::Request>& to_send)
       REQUIRES(mutex_);
   void Answer(Part& part, std::vector<base::Result<http::Response>> replies) REQUIRES(mutex_);
@@ -88,7 +88,7 @@ class SharedLists {
   std::condition_variable_any ended_;
   std::map<std::string, ListQueue> queues_ GUARDED_BY(mutex_);
   std::size_t askers_ GUARDED_BY(mutex_) = 0;
-  int turns_ GUARDED_BY(mutex_) = 0;  // That are given out.
+  int turns_ GUARDED_BY(mutex_) = 0;  // Turns that senders hold.
 };
 
 }  // namespace kube

@@ -8,7 +8,7 @@
 
 namespace kube {
 
-// Blocks until `until` has come by `clock`, or `stop` is requested.
+// Blocks until `clock` reaches `until`, or `stop` is requested.
 inline void WaitUntil(const base::Clock& clock, base::Clock::TimePoint until,
                       const std::stop_token& stop) {
   std::mutex mutex;

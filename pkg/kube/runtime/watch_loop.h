@@ -1,8 +1,9 @@
-// Drives reflectors over libcurl on the calling thread: one connection for each, one poll for all.
+// Drives reflectors over libcurl on the calling thread.
 //
-// What a reflector asks for is sent as it stands: its Request::timeout is the hard limit of a
-// stream. A 401 invalidates the credentials and the request goes out once more; see CurlMulti.
-// Bounds: one exchange for each reflector.
+// Each reflector has its own connection; one poll serves all. Requests are sent unchanged:
+// Request::timeout is the hard limit of a stream. A 401 invalidates the credentials, and the
+// request is sent once more; see CurlMulti.
+// Bound: one exchange for each reflector.
 #pragma once
 
 #include <functional>
@@ -19,17 +20,17 @@ namespace kube {
 
 class WatchLoop {
  public:
-  // All outlive the loop, and so does every reflector added. `on_exchange` may be empty.
+  // The references outlive the loop, and so does every added reflector. `on_exchange` may be empty.
   WatchLoop(http::Endpoint endpoint, http::Credentials& credentials, std::string user_agent,
             const base::Clock& clock, http::OnExchange on_exchange = {});
   ~WatchLoop();
 
-  // Before Run().
+  // Call it before Run().
   void Add(Reflector& reflector);
 
-  // Blocks until `stop` is requested; then drops what is under way. `on_turn` is called at least
-  // once a second on this thread, after the reflectors took what had come (the watchdog's sign of
-  // life, and the place to look at the reflectors' state).
+  // Blocks until `stop` is requested, and then drops the requests in flight. Calls `on_turn` on
+  // this thread at least once a second, after the reflectors have read their data. `on_turn` may
+  // read their state, and tell a watchdog that the loop is alive.
   void Run(const std::stop_token& stop, const std::function<void()>& on_turn);
 
  private:

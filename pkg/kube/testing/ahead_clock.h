@@ -8,7 +8,7 @@
 
 namespace kube {
 
-// The system's clock, which can also be put forward. Thread-safe.
+// The system clock, which tests can advance. Thread-safe.
 class AheadClock final : public base::Clock {
  public:
   [[nodiscard]] TimePoint Now() const override {

@@ -1,4 +1,4 @@
-// An API server that has Leases and nothing else.
+// A fake API server that has Leases only.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@ namespace kube {
 
 class FakeLeases final : public http::Transport {
  public:
-  // The Lease of that name, whose duration is 15 s. Nobody holds it if `holder` is empty.
+  // Sets the Lease `name`, with a duration of 15 s. It has no holder if `holder` is empty.
   void Set(const std::string& name, const std::string& holder, int version) {
     SetReply(name, {.status = 200,
                     .body = R"({"metadata":{"resourceVersion":")" + std::to_string(version) +

@@ -1,4 +1,4 @@
-// What tests pass for randomness and for the log.
+// Test doubles for randomness and the log.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace kube {
 
-// The same numbers for the same seed.
+// Returns the same numbers for the same seed.
 class SeededRandom final : public base::Random {
  public:
   explicit SeededRandom(std::uint64_t seed) : engine_(seed) {}
@@ -24,7 +24,7 @@ class SeededRandom final : public base::Random {
   std::mt19937_64 engine_;
 };
 
-// Always the same number: Fraction() is 0, or just below 1.
+// Always returns the same number: Fraction() is 0, or just below 1.
 class FixedRandom final : public base::Random {
  public:
   enum class Side { kLow, kHigh };
@@ -42,7 +42,7 @@ class NoLog final : public base::Logger {
            std::initializer_list<base::LogField> /*fields*/) override {}
 };
 
-// Keeps the lines, each as "message key=value key=value". Used by one thread.
+// Keeps the lines, each as "message key=value key=value". For one thread.
 class RecordingLogger final : public base::Logger {
  public:
   struct Line {
@@ -60,7 +60,7 @@ class RecordingLogger final : public base::Logger {
   }
 
   [[nodiscard]] const std::vector<Line>& lines() const { return lines_; }
-  // How many lines say `part`, those for debugging aside.
+  // Returns how many lines contain `part`. Ignores debug lines.
   [[nodiscard]] std::size_t Count(std::string_view part) const {
     return static_cast<std::size_t>(std::ranges::count_if(lines_, [&](const Line& line) {
       return line.level != base::LogLevel::kDebug && line.text.find(part) != std::string::npos;

@@ -6,7 +6,7 @@
 
 namespace kube {
 
-// `text` with `to` in the place of the first `from`, which must be in it.
+// Returns `text` with the first `from` replaced by `to`. The test fails if `from` is missing.
 inline std::string Replaced(std::string text, const std::string& from, const std::string& to) {
   const std::size_t at = text.find(from);
   EXPECT_NE(at, std::string::npos) << "nothing to replace: " << from;
