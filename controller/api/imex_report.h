@@ -1,4 +1,4 @@
-// A daemon's report on its IMEX, in an annotation on its own pod.
+// A daemon's IMEX report, in an annotation on its own pod.
 // The daemon writes it and the controller reads it. Anyone with the daemon's token can write
 // anything there.
 #pragma once
