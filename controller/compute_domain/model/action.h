@@ -33,7 +33,8 @@ struct Delete {
   kube::ObjectKey key = {};
   kube::Uid uid = {};
 };
-// Deletes a daemon pod so that the DaemonSet replaces it. Only few run in the cluster at a time.
+// Deletes a daemon pod so that the DaemonSet replaces it. Only a few replacements run in the
+// cluster at a time.
 struct ReplaceDaemon {
   kube::ObjectKey key = {};
   kube::Uid uid = {};

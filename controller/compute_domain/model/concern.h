@@ -1,4 +1,5 @@
-// Areas of work for one domain. Each one fails, waits and is retried independently. Pure.
+// Areas of work for one domain. Pure.
+// Each area fails, waits and is retried independently.
 #pragma once
 
 namespace compute_domain {

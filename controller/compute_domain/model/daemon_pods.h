@@ -1,4 +1,4 @@
-// The daemon pod of each node, and whether the node is alive. Pure.
+// Daemon pod of each node, and whether the node lives. Pure.
 #pragma once
 
 #include <map>

@@ -105,8 +105,8 @@ struct OtherDomains {
   // hold nodes.
   std::vector<api::ResourceClaim> unrelated_claims = {};
   std::set<std::string> node_holders = {};
-  CliqueCapacities capacity =
-      {};  // Capacity of the whole cluster, while pods are pending and the scheduler has said why.
+  // Capacity of the whole cluster, while pods are pending and the scheduler has said why.
+  CliqueCapacities capacity = {};
 };
 
 struct Observed {

@@ -32,9 +32,10 @@ namespace compute_domain {
 // Returns the nodes on which `claims` that need the label are allocated.
 [[nodiscard]] std::set<std::string> NodesInUse(const Observed& observed,
                                                const std::vector<api::ResourceClaim>& claims);
-// Returns whether the claim also takes the channel. Claims with admin access do not.
+// Returns whether the claim needs the label and takes the channel. Claims with admin access take
+// none.
 [[nodiscard]] bool IsChannelClaim(const Observed& observed, const api::ResourceClaim& claim);
-// Returns whether a pod also reserves the claim.
+// Returns whether it is such a claim, and reserved for a pod.
 [[nodiscard]] bool IsInUse(const Observed& observed, const api::ResourceClaim& claim);
 [[nodiscard]] bool IsClique(const Observed& observed, const api::Clique& clique);
 
