@@ -22,7 +22,7 @@ struct Replacement {
   std::string node = {};
   kube::Uid replaced = {};
   base::Clock::TimePoint began = {};
-  // Also according to the clique and status. Empty if it does not serve yet.
+  // Since when the replacement serves, also according to clique and status. Empty if it does not.
   std::optional<base::Clock::TimePoint> serves_since = {};
   friend bool operator==(const Replacement&, const Replacement&) = default;
 };
