@@ -1,4 +1,4 @@
-// Feature gates of the reference, whose parts are all given the same list.
+// Parser of the reference driver's feature gates, which all its programs share.
 #pragma once
 
 #include <map>
@@ -9,9 +9,9 @@
 
 namespace api {
 
-// Those that `text` sets, as "A=true,B=false,"; the last counts of one that is set twice. kInvalid,
-// with what to do: one that nobody knows, or that is no bool. `program` is who reads it:
-// kController, "daemon" or "plugin".
+// Returns the gates in `text`, such as "A=true,B=false,". The last value of a repeated gate counts.
+// Fails with kInvalid, and a hint how to fix it, if a gate is unknown or is neither true nor false.
+// `program` names the reader in that error: kController, "daemon" or "plugin".
 inline constexpr std::string_view kController = "controller";
 [[nodiscard]] base::Result<std::map<std::string, bool>> ReadFeatureGates(const std::string& text,
                                                                          std::string_view program);

@@ -1,4 +1,4 @@
-// Every name that other components rely on, once.
+// Every name that other components rely on.
 #pragma once
 
 #include <array>
@@ -9,16 +9,18 @@
 
 namespace api {
 
-// Shared with NVIDIA's components: exact, or they stop working together.
+// Shared with NVIDIA's components. These names must match exactly, or the components stop working
+// together.
 inline constexpr std::string_view kGroup = "resource.nvidia.com";
 inline constexpr std::string_view kDomainLabel =
-    "resource.nvidia.com/computeDomain";  // A domain's UID.
+    "resource.nvidia.com/computeDomain";  // Value: the domain's UID.
 inline constexpr std::string_view kTargetLabel = "resource.nvidia.com/computeDomainTarget";
 inline constexpr std::string_view kTargetDaemon = "Daemon";
 inline constexpr std::string_view kTargetWorkload = "Workload";
-// On a daemon pod: absent while it starts, empty on a node without fabric, else "<uuid>.<n>".
+// On a daemon pod: the id of its clique, "<uuid>.<n>". Absent while the daemon starts, empty on a
+// node without fabric.
 inline constexpr std::string_view kCliqueLabel = "resource.nvidia.com/computeDomain.cliqueID";
-// On a node: its clique, in the same form. Not every cluster labels its nodes so.
+// On a node: its clique, in the same form. Some clusters do not set this label.
 inline constexpr std::string_view kNodeCliqueLabel = "nvidia.com/gpu.clique";
 inline constexpr std::string_view kFinalizer = "resource.nvidia.com/computeDomain";
 inline constexpr std::string_view kDriver = "compute-domain.nvidia.com";
@@ -26,12 +28,12 @@ inline constexpr std::string_view kDaemonDeviceClass = "compute-domain-daemon.nv
 inline constexpr std::string_view kChannelDeviceClass = "compute-domain-default-channel.nvidia.com";
 inline constexpr std::string_view kChannelDevicePrefix = "channel-";
 inline constexpr std::string_view kDaemonServiceAccount = "compute-domain-daemon-service-account";
-inline constexpr std::string_view kImexInUse = "NV_ERR_IN_USE";  // In IMEX's log.
+inline constexpr std::string_view kImexInUse = "NV_ERR_IN_USE";  // In the log of IMEX.
 inline constexpr std::string_view kDaemonConfigKind = "ComputeDomainDaemonConfig";
 inline constexpr std::string_view kChannelConfigKind = "ComputeDomainChannelConfig";
 inline constexpr std::string_view kDaemonContainer = "compute-domain-daemon";
 
-// Leases by which controllers lead: cdom's, the default of NVIDIA's program, and that of its chart.
+// Names of the Leases that controllers use: cdom, NVIDIA's program by default, NVIDIA's chart.
 inline constexpr auto kLeaseNames = std::to_array<std::string_view>(
     {"cdom-controller", "nvidia-compute-domain-controller", "dra-driver-nvidia-gpu-controller"});
 
@@ -40,8 +42,8 @@ inline const kube::Resource kComputeDomains = {std::string(kGroup), "v1beta1", "
 inline const kube::Resource kComputeDomainCliques = {
     std::string(kGroup), "v1beta1", "computedomaincliques", "ComputeDomainClique", true};
 
-// The DaemonSet and the daemons' claim template of a domain. Must not contain
-// "compute-domain-daemon-": a pod's own line in its hosts file would be taken for a peer's.
+// Name of a domain's DaemonSet and of its daemons' claim template. It must not contain
+// "compute-domain-daemon-": a daemon would mistake its own line in the hosts file for a peer.
 [[nodiscard]] inline std::string DaemonName(const std::string& domain) {
   return "computedomain-daemon-" + domain;
 }
@@ -49,9 +51,9 @@ inline const kube::Resource kComputeDomainCliques = {
   return domain + "." + clique;
 }
 
-// The policy of manifests/ that lets only controllers delete what belongs to a domain.
+// The admission policy in manifests/ that lets only controllers delete a domain's children.
 inline constexpr std::string_view kChildDeletionPolicy = "cdom-child-deletion";
-// Whether the policy takes the user for cdom's controller, or for that of NVIDIA's chart.
+// Returns whether that policy accepts `user` as the controller of cdom or of NVIDIA's chart.
 [[nodiscard]] inline bool IsControllerAccount(std::string_view user) {
   constexpr std::string_view kPrefix = "system:serviceaccount:";
   constexpr std::string_view kOfChart = "-service-account-controller";
@@ -61,68 +63,71 @@ inline constexpr std::string_view kChildDeletionPolicy = "cdom-child-deletion";
   return name == "cdom-controller" || (name.size() > kOfChart.size() && name.ends_with(kOfChart));
 }
 
-// Key of the taint that a kubelet plugin of ours publishes on its devices while the node's NVLink
-// fabric has an error; the value says which, in a word.
+// Key of the taint that cdom's kubelet plugin puts on its devices while the node's NVLink fabric
+// has an error. The value names the error in one word.
 inline constexpr std::string_view kFabricErrorTaint = "cdom.dev/fabric-error";
 
-// Taints of those who take nodes away: autoscalers, sellers of spot nodes, and who declares a node
-// dead. One that ends in "/*" stands for all with this prefix.
+// Taints that announce that a node will be removed. An autoscaler, a provider of spot nodes, or a
+// person who declares the node dead sets them. A key that ends in "/*" matches every key with this
+// prefix.
 inline constexpr std::string_view kOutOfServiceTaint = "node.kubernetes.io/out-of-service";
 inline constexpr std::array kLeavingTaints = {
     std::string_view("ToBeDeletedByClusterAutoscaler"), std::string_view("karpenter.sh/disrupted"),
     std::string_view("cloud.google.com/impending-node-termination"),
     std::string_view("aws-node-termination-handler/*"), kOutOfServiceTaint};
 
-// Ours.
+// cdom's own names.
 inline constexpr std::string_view kReportingController = "cdom.dev/compute-domain-controller";
-// On a daemon pod: who writes its clique entry. Only the value "controller" is used.
+// On a daemon pod: the writer of its clique entry. Only the value "controller" is used.
 inline constexpr std::string_view kMembershipWriterLabel = "cdom.dev/membership-writer";
 inline constexpr std::string_view kMembershipWriterController = "controller";
 
-// On a clique: indices that are kept for nodes whose daemon went.
+// On a clique: indices that are kept for nodes whose daemon was deleted.
 inline constexpr std::string_view kHeldIndicesAnnotation = "cdom.dev/held-indices";
-// And how many nodes are on their way into it that were not in it when it was written last: a
-// daemon starts IMEX once there are none, for IMEX is slow to hear of those who come later.
+// On a clique: number of nodes that are joining it and were not yet in it at its last write. A
+// daemon starts IMEX when this is 0, because IMEX is slow to learn of later nodes.
 inline constexpr std::string_view kJoiningAnnotation = "cdom.dev/joining";
-// On a DaemonSet of ours, its pods and claim templates: what was rendered, so that a change shows.
-// On the DaemonSet "<hash>:<generation>": an edit of its spec raises the generation.
+// On cdom's DaemonSet, its pods and claim templates: hash of what was rendered, to detect changes.
+// The DaemonSet's value is "<hash>:<generation>", because an edit of its spec raises the
+// generation.
 inline constexpr std::string_view kTemplateHashAnnotation = "cdom.dev/template-hash";
-// On the DaemonSet's pod template: the generation that was repaired, so that a repair is a change.
+// On the DaemonSet's pod template: the generation that was repaired, so that each repair is a
+// change.
 inline constexpr std::string_view kRepairedAnnotation = "cdom.dev/repaired-generation";
-// On a domain: how long its deletion waits for those who use it, such as "90s" or "0".
+// On a domain: how long its deletion waits for pods that use it, such as "90s" or "0".
 inline constexpr std::string_view kDeletionGraceAnnotation = "cdom.dev/deletion-grace";
-// On a domain: whether its daemons are replaced under a job, "Always" or "WhenIdle".
+// On a domain: whether its daemons may be replaced while a job runs, "Always" or "WhenIdle".
 inline constexpr std::string_view kDaemonRollAnnotation = "cdom.dev/daemon-roll";
-// On a domain, as a label: whether all its pods are to be in one NVLink clique. Policies select by
-// it.
+// Label on a domain: all its pods must run in one NVLink clique. Policies select domains by it.
 inline constexpr std::string_view kPlacementLabel = "cdom.dev/placement";
 inline constexpr std::string_view kPlacementClique = "clique";
 inline constexpr std::string_view kPlacementExclusive = "exclusive-clique";
-// On a domain: a label of its pods; one clique for each value of that.
+// On a domain: key of a label of its pods. Pods with the same value run in one clique.
 inline constexpr std::string_view kPlacementGroupAnnotation = "cdom.dev/placement-group-label";
-// On a domain: how many GPUs each claim of its workload asks for beside the channel, such as "4" or
-// "All" (those of the node), and of which DeviceClass.
+// On a domain: the number of GPUs in each workload claim, and their DeviceClass. The number is such
+// as "4", or "All" for all GPUs of the node.
 inline constexpr std::string_view kGpusAnnotation = "cdom.dev/gpus";
 inline constexpr std::string_view kGpuClassAnnotation = "cdom.dev/gpu-class";
-inline constexpr std::string_view kGpuDeviceClass = "gpu.nvidia.com";  // Where none is named.
-// On a domain: "true" means hands off.
+inline constexpr std::string_view kGpuDeviceClass = "gpu.nvidia.com";  // If the domain names none.
+// On a domain: "true" pauses reconciliation; only status is written.
 inline constexpr std::string_view kPausedAnnotation = "cdom.dev/paused";
-// What means something on a domain. Any other key with the prefix is a mistake.
+// Prefix of cdom's keys, and the keys that are valid on a domain. Other keys with it are reported.
 inline constexpr std::string_view kOwnPrefix = "cdom.dev/";
 inline constexpr std::array kDomainAnnotations = {kDeletionGraceAnnotation,  kDaemonRollAnnotation,
                                                   kPlacementGroupAnnotation, kGpusAnnotation,
                                                   kGpuClassAnnotation,       kPausedAnnotation};
 inline constexpr std::array kDomainLabels = {kPlacementLabel};
-// On a namespace: "true" tells our policies that it is the driver's.
+// On a namespace: "true" tells cdom's policies that it is a driver namespace.
 inline constexpr std::string_view kDriverNamespaceLabel = "cdom.dev/driver";
 
-// Condition types. Ready sums up the three before it.
+// Condition types. Ready summarizes the three before it.
 inline constexpr std::string_view kConditionAccepted = "Accepted";
 inline constexpr std::string_view kConditionProvisioned = "Provisioned";
 inline constexpr std::string_view kConditionMembersReady = "MembersReady";
 inline constexpr std::string_view kConditionReady = "Ready";
 inline constexpr std::string_view kConditionInUse = "InUse";
-inline constexpr std::string_view kConditionDeletionBlocked = "DeletionBlocked";  // While deleted.
+// Only during deletion.
+inline constexpr std::string_view kConditionDeletionBlocked = "DeletionBlocked";
 
 // Condition reasons.
 inline constexpr std::string_view kReasonAccepted = "Accepted";
@@ -183,7 +188,7 @@ inline constexpr std::string_view kReasonNoChannelFree = "NoChannelFree";
 inline constexpr std::string_view kReasonNoPlugin = "NoPlugin";
 inline constexpr std::string_view kReasonNoClaims = "NoClaims";
 
-// Reasons of Events that tell of what was done; those that tell how it is have a condition's.
+// Reasons of Events that report an action. Events that report a state use a condition's reason.
 inline constexpr std::string_view kEventDaemonReplaced = "DaemonReplaced";
 inline constexpr std::string_view kEventDaemonsInterrupted = "DaemonsInterrupted";
 inline constexpr std::string_view kEventDeletionForced = "DeletionForced";

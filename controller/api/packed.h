@@ -1,4 +1,4 @@
-// All fields of each projection that stores hold packed; see pkg/kube/cache/packed.h.
+// Fields of each type that stores keep packed; see pkg/kube/cache/packed.h.
 #pragma once
 
 #include <tuple>

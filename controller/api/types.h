@@ -1,7 +1,7 @@
-// What the controller keeps of each object: the fields it decides by, and no more.
+// The fields of each object that the controller uses, as plain values.
 //
-// Plain values. The decoders say kInvalid for an object without name, UID or resourceVersion, and
-// take everything else as it comes: what is missing or of a wrong type is empty.
+// Decoders fail with kInvalid for an object without name, UID or resourceVersion. Any other field
+// that is missing or has the wrong type becomes empty.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@
 
 namespace api {
 
-// One node of a domain, as `status.nodes` of the domain and `daemons` of a clique have it.
+// A node of a domain: an entry of the domain's `status.nodes` or of a clique's `daemons`.
 struct Member {
   std::string node = {};
   std::string ip = {};
-  std::string clique = {};  // Empty: no fabric.
-  int index = -1;           // Of the IMEX daemon in its clique; -1: no fabric.
+  std::string clique = {};  // Empty if the node has no fabric.
+  int index = -1;           // Index of the daemon in its clique; -1 if the node has no fabric.
   bool ready = false;
   friend bool operator==(const Member&, const Member&) = default;
 };
@@ -35,9 +35,9 @@ struct CliqueSummary {
 };
 
 struct DomainStatus {
-  std::string status = {};  // "Ready" or "NotReady"; empty: never written.
+  std::string status = {};  // "Ready" or "NotReady". Empty if it was never written.
   std::vector<Member> nodes = {};
-  // Ours, beside the reference's:
+  // Fields that cdom adds to those of the reference driver:
   std::int64_t observed_generation = 0;
   std::vector<kube::Condition> conditions = {};
   std::string members = {};  // Such as "3/4".
@@ -51,17 +51,17 @@ struct ComputeDomain {
   kube::ObjectMeta meta = {};
   bool has_spec = false;
   std::int64_t num_nodes = 0;
-  std::string template_name = {};    // Of the workload's ResourceClaimTemplate.
+  std::string template_name = {};    // Name of the workload's claim template.
   std::string allocation_mode = {};  // "Single" or "All".
-  // Annotations, as they were written; empty: not there.
+  // Values of annotations, unchanged. Empty if absent.
   std::string deletion_grace = {};
   std::string paused = {};
   std::string daemon_roll = {};
   std::string placement_group = {};
   std::string gpus = {};
   std::string gpu_class = {};
-  std::string placement = {};  // And a label.
-  // Its annotations and labels of cdom.dev/ that mean nothing, such as "annotation cdom.dev/gpu".
+  std::string placement = {};  // Value of a label, unchanged. Empty if absent.
+  // Unknown annotations and labels with prefix cdom.dev/, such as "annotation cdom.dev/gpu".
   std::vector<std::string> unknown_keys = {};
   DomainStatus status = {};
 };
@@ -69,7 +69,8 @@ struct ComputeDomain {
 struct DaemonSet {
   kube::ObjectMeta meta = {};
   std::string domain = {};  // Value of the domain label, here and below.
-  // What its pod template was rendered as, and the generation which that made; empty: not by us.
+  // Hash of the rendered pod template, and the generation that has it. Empty if cdom did not make
+  // it.
   std::string template_hash = {};
   std::int64_t template_generation = 0;
 };
@@ -78,11 +79,11 @@ struct ResourceClaimTemplate {
   kube::ObjectMeta meta = {};
   std::string domain = {};
   std::string target = {};         // "Daemon" or "Workload".
-  std::string template_hash = {};  // What it was rendered as; empty: not by us.
-  bool labels_claims = false;      // With the domain, too.
+  std::string template_hash = {};  // Hash of what was rendered. Empty if cdom did not make it.
+  bool labels_claims = false;      // Claims made from it get the domain label, too.
 };
 
-// An index that is kept for a node whose daemon went, in case it comes back.
+// An index that is kept for a node whose daemon was deleted, in case the node returns.
 struct HeldIndex {
   std::string node = {};
   int index = -1;
@@ -93,11 +94,12 @@ struct HeldIndex {
 struct Clique {
   kube::ObjectMeta meta = {};
   std::string domain = {};
-  std::string id = {};      // Empty: its name says none that a pod could have.
-  bool is_labelled = true;  // With the domain; its name says it as well.
+  std::string id = {};      // Empty if its name has no clique id that a pod could have.
+  bool is_labelled = true;  // It has the domain label. Its name contains the domain's UID as well.
   std::vector<Member> daemons = {};
-  std::vector<HeldIndex> held = {};  // In an annotation: `daemons` has only those that are there.
-  // In another, how many nodes were on their way into it; absent if nobody has said.
+  // From an annotation, because `daemons` lists only the daemons that exist.
+  std::vector<HeldIndex> held = {};
+  // From an annotation: number of nodes that are joining. Empty if it was never written.
   std::optional<int> joining = {};
   friend bool operator==(const Clique&, const Clique&) = default;
 };
@@ -107,39 +109,39 @@ struct DaemonPod {
   std::string domain = {};
   std::string node = {};
   std::string ip = {};
-  std::optional<std::string> clique = {};  // Absent until the daemon has labelled its pod.
+  std::optional<std::string> clique = {};  // Empty until the daemon has labelled its pod.
   bool ready = false;                      // Phase Running and condition Ready.
   bool terminal = false;                   // Phase Succeeded or Failed.
-  // Why it does not run, in the words of the kubelet or the scheduler; empty: nothing is known.
+  // Why the pod does not run, as the kubelet or the scheduler reports it. Empty if not known.
   std::string trouble = {};
-  bool controller_writes = false;  // Its clique entry is ours to write.
-  std::string template_hash = {};  // Of the template that it was made from.
-  std::string started = {};        // When its container did, this time.
-  // What its daemon says of IMEX; only those whose entry is ours to write do.
+  bool controller_writes = false;  // The controller writes its clique entry.
+  std::string template_hash = {};  // Hash of the template from which the pod was made.
+  std::string started = {};        // Start of its container's current run.
+  // The daemon's report on IMEX. Only daemons whose entry the controller writes send it.
   std::optional<ImexReport> imex = {};
 };
 
 struct ResourceClaim {
-  // Of one that is allocated, key, UID, version and `deleting` alone; of one that waits, its owner
-  // and age as well.
+  // An allocated claim keeps only key, UID, resourceVersion and `deleting`. A pending claim also
+  // keeps its owner and its age.
   kube::ObjectMeta meta = {};
-  std::string channel_domain = {};          // domainID of a channel config; empty: none.
-  std::string daemon_domain = {};           // domainID of a daemon config.
-  std::string node = {};                    // Pool of the allocation; empty: not allocated.
-  std::vector<std::string> consumers = {};  // All of reservedFor, such as "pods/train-0".
+  std::string channel_domain = {};          // domainID of a channel config. Empty if it has none.
+  std::string daemon_domain = {};           // domainID of a daemon config. Empty if it has none.
+  std::string node = {};                    // Pool of the allocation. Empty if it is not allocated.
+  std::vector<std::string> consumers = {};  // All entries of reservedFor, such as "pods/train-0".
   bool admin_access = false;
-  bool has_channel = false;  // Of `node`.
-  bool is_labelled = false;  // With the domain that its daemon config names.
+  bool has_channel = false;  // The channel of `node` is allocated to it.
+  bool is_labelled = false;  // It has the label of the domain in its daemon config.
 };
 
 struct Node {
-  kube::ObjectMeta meta = {};  // Key, UID, version and `deleting` alone.
+  kube::ObjectMeta meta = {};  // Only key, UID, resourceVersion and `deleting`.
   std::string domain = {};
-  std::string clique = {};     // Its NVLink clique, where somebody labels nodes with it.
-  std::string boot_id = {};    // Of this boot of its machine.
+  std::string clique = {};  // Its NVLink clique. Empty if the cluster does not label nodes with it.
+  std::string boot_id = {};    // Changes with each boot of the machine.
   bool ready = false;          // Condition Ready is True.
   bool unschedulable = false;  // Cordoned.
-  // Keys of taints that keep pods off, without those that only repeat what is known otherwise.
+  // Keys of taints that keep pods away, without those that repeat the fields above.
   std::vector<std::string> taints = {};
 };
 
@@ -151,13 +153,13 @@ struct Node {
 [[nodiscard]] base::Result<ResourceClaim> DecodeResourceClaim(json::View object);
 [[nodiscard]] base::Result<Node> DecodeNode(json::View object);
 
-// What the scheduler says of a pod that it has found no node for; empty: nothing.
+// Returns the scheduler's message about a pod without a node. Empty if there is none.
 [[nodiscard]] std::string DecodeUnschedulableMessage(std::string_view pod);
 
 [[nodiscard]] json::Value Encode(const DomainStatus& status);
-// `daemons` of a clique.
+// Returns the value of a clique's `daemons`.
 [[nodiscard]] json::Value EncodeDaemons(const std::vector<Member>& members);
-// The value of the annotation for held indices; null, which takes it away, if there are none.
+// Returns the annotation for held indices. Null, which removes the annotation, if there are none.
 [[nodiscard]] json::Value EncodeHeld(const std::vector<HeldIndex>& held);
 
 }  // namespace api

@@ -1,6 +1,5 @@
-// The controller without threads: what is watched, what that means for every domain, the
-// reconciler, and what follows a pass. Production puts threads around it, simulation its own order
-// of events.
+// The controller without threads: watches, reconciler, and what follows a pass.
+// Production adds threads to it, the simulation its own order of events.
 #pragma once
 
 #include <atomic>
@@ -21,8 +20,8 @@
 
 namespace compute_domain {
 
-// How many workers the domains of one namespace may have: one in eight is left for the others,
-// however long the passes of that namespace take.
+// Returns how many workers the domains of one namespace may use at once. One of eight workers, but
+// at least one, is left for other namespaces, if there is more than one worker.
 [[nodiscard]] int LargestShare(int workers);
 
 class Controller {
@@ -35,25 +34,25 @@ class Controller {
     std::function<void(const std::vector<kube::Event>&)> record;  // Called by Finish().
   };
 
-  // The rest outlives the controller.
+  // Everything but `facts` and `sinks` must outlive the controller.
   Controller(const Facts& facts, Sinks sinks, const base::Clock& clock, base::Random& random,
              base::Logger& logger, const Rules& rules = kRules);
 
-  // For the thread that drives them, which then calls Observe() after each turn.
+  // For the watch thread, which drives them and calls Observe() after each turn.
   [[nodiscard]] std::deque<kube::Reflector>& reflectors() { return reflectors_; }
   void Observe();
-  // This replica leads, and its workers begin: enqueues every domain that exists or left something
-  // behind. Until then nothing is enqueued, since a standby would only collect. Thread-safe.
+  // Starts as leader: enqueues every domain that exists or left objects behind. Nothing is enqueued
+  // before, because a standby does not work off its queue. Thread-safe.
   void Start();
-  // What follows a pass that is over: its Events, the domain that may go on now, and what the log
-  // says. Gives when the domain is due again, for the queue. Thread-safe.
+  // Completes a pass: records its Events, enqueues the domain whose turn in the rollout it is, and
+  // logs errors. Returns when the domain is due again, for the queue. Thread-safe.
   [[nodiscard]] kube::WorkQueue::Ended Finish(const std::string& uid, const Outcome& outcome);
 
-  // Every collection was read once, or it is known and said what is in the way. Thread-safe.
+  // True once each collection was read or refused; ComputeDomains must have been read. Thread-safe.
   [[nodiscard]] bool MayReconcile() const { return may_reconcile_; }
-  // Every collection without which we cannot go on, and of the others those that can be read.
+  // True while each collection was read, except optional ones that are refused. Thread-safe.
   [[nodiscard]] bool HasSynced() const { return has_synced_; }
-  // Nothing at all could be read for a minute. Thread-safe.
+  // True if no collection could be read for a minute. Thread-safe.
   [[nodiscard]] bool IsDisconnected() const { return is_disconnected_; }
 
   [[nodiscard]] Reconciler& reconciler() { return reconciler_; }
@@ -61,35 +60,38 @@ class Controller {
   [[nodiscard]] Cache& cache() { return cache_; }
 
  private:
-  // How well everything is seen now; sets `has_synced_` and `may_reconcile_`.
+  // Returns the freshness of each cache. Sets `has_synced_` and `may_reconcile_`.
   [[nodiscard]] Views UpdateViews();
   void NoticeDisconnection();
-  // Their number is anybody's, so they come after the domains of which something has changed.
+  // Enqueues every domain, at low priority: there may be many, and domains that changed go first.
   void EnqueueAll() const;
-  // Domains take turns by namespace: a mass of work in one delays those in others by little.
+  // Enqueues the domain. Namespaces take turns, so that many changes in one delay others only a
+  // little.
   void Want(const std::string& uid, kube::WorkQueue::Priority priority) const;
-  // Of one collection.
+  // The state of one collection.
   struct View {
     Freshness freshness = Freshness::kUnknown;
-    std::string_view reason = {};  // What a person has to fix; see ReflectorProblem.
+    // What a person must fix; see ReflectorProblem. Empty if nothing.
+    std::string_view reason = {};
     std::string message = {};
   };
   [[nodiscard]] View ViewOf(std::size_t reflector);
 
   const Sinks sinks_;
   const base::Clock& clock_;
-  const std::string ns_;  // Where children are made.
+  const std::string ns_;  // Namespace in which children are created.
   Cache cache_;
   Reconciler reconciler_;
   ErrorLog errors_;
   std::atomic<bool> has_started_ = false;
   // Used by the watch thread:
   std::deque<kube::Reflector> reflectors_;
-  const kube::Reflector* domains_ = nullptr;  // That of ComputeDomains.
-  std::uint64_t domain_watches_ = 0;          // As Observe() saw them last.
-  std::vector<View> seen_;                    // Of each of them.
-  base::Clock::TimePoint last_current_;       // Any of them; before, the beginning.
-  base::Clock::TimePoint connected_since_;    // At least one of them has been current.
+  const kube::Reflector* domains_ = nullptr;  // Reflector of ComputeDomains.
+  std::uint64_t domain_watches_ = 0;          // `domains_->watches()` at the last Observe().
+  std::vector<View> seen_;                    // State of each reflector.
+  // When any reflector was last current; at first, the start.
+  base::Clock::TimePoint last_current_;
+  base::Clock::TimePoint connected_since_;  // At least one reflector has been current since then.
   Views views_;
   bool rollout_is_stopped_ = false;
   std::atomic<bool> may_reconcile_ = false;

@@ -1,4 +1,4 @@
-// What the log says of domains whose passes fail. Thread-safe.
+// Log of domains whose reconcile fails. Thread-safe.
 #pragma once
 
 #include <map>
@@ -10,7 +10,8 @@
 
 namespace compute_domain {
 
-// Says an error of a domain once, and again when it changes; it is retried all the while.
+// Logs an error of a domain once, and again when its message changes. Every retry logs at debug
+// level.
 class ErrorLog {
  public:
   explicit ErrorLog(base::Logger& logger) : logger_(logger) {}
@@ -23,7 +24,7 @@ class ErrorLog {
       before = error.message;
       return true;
     });
-    // A conflict is how a stale view is refused: the next pass has a fresh one.
+    // A conflict only means that the cache was stale. The next pass has a fresh one.
     const bool expected = error.code == base::ErrorCode::kConflict;
     if (is_new && !expected) {
       logger_.Error("Reconcile failed and is tried again",

@@ -1,4 +1,4 @@
-// The only place that changes what is remembered of a domain. Pure.
+// The only functions that change the Memory of a domain. Pure.
 #pragma once
 
 #include "controller/compute_domain/model/action.h"
@@ -7,13 +7,14 @@
 
 namespace compute_domain {
 
-// At the beginning of a pass: `observed.memory`, which is that of the pass before, brought up to
-// what is seen now.
+// Returns the memory at the start of a pass: `observed.memory`, which is from the pass before,
+// updated to what is observed now.
 [[nodiscard]] Memory NextMemory(const Observed& observed, const Instant& now);
-// Until the next node of `memory` has been lost for long. Empty if none is about to be.
+// Returns the time until the next node of `memory` has been lost for 5 minutes. Empty if there is
+// none.
 [[nodiscard]] RequeueAfter UntilLostForLong(const Memory& memory, base::Clock::TimePoint now);
 
-// After an action.
+// Returns the memory after an action.
 [[nodiscard]] Memory NextMemory(Memory memory, const MemoryChange& change,
                                 base::Clock::TimePoint now);
 

@@ -1,4 +1,5 @@
-// Decides what to do about one domain, and what its status says. Pure: no IO, no clock, no state.
+// Planner: decides the actions and the status of one domain.
+// Pure: no I/O, no clock, no state outside the object.
 #pragma once
 
 #include <optional>
@@ -14,70 +15,77 @@
 
 namespace compute_domain {
 
-// The rules, one for each concern. A table, so that the simulation can put a wrong rule in the
-// place of a right one and see an oracle notice.
+// The rules, one for each concern. A table, so that the simulation can replace a rule with a wrong
+// one and check that an oracle notices.
 struct Rules {
-  // The finalizer to store before the first child; empty: it is there.
+  // Returns the write of the finalizer, which comes before the first child. Empty if it is stored.
   std::optional<Action> (*admit)(const Observed&) = nullptr;
   // Creates and repairs children.
   std::vector<Action> (*provision)(const Observed&) = nullptr;
   Membership (*membership)(const Observed&, const Instant& now) = nullptr;
-  // Replaces daemon pods that were made from another template than the DaemonSet has.
+  // Replaces daemon pods whose template differs from that of their DaemonSet.
   Rollout (*rollout)(const Observed&, const Membership&, const Instant& now) = nullptr;
-  // Takes the label off nodes that the domain, which lives, uses no more.
+  // Removes the label from nodes that the domain no longer uses. Not for a domain that is being
+  // deleted.
   NodeLabels (*labels)(const Observed&, const Instant& now) = nullptr;
-  // Whether the cached view suffices to tear down, or which live reads come first.
+  // Returns the live reads that a teardown needs first. Empty if none are needed.
   std::vector<Action> (*prove)(const Observed&) = nullptr;
-  // What removes `children`, whatever else is missing.
+  // Removes `children`, independently of each other.
   std::vector<Action> (*tear_down)(const Observed&, const Children& children) = nullptr;
-  // Whether the domain's finalizer may go.
+  // Returns whether the domain's finalizer may be removed.
   bool (*may_release)(const Observed&) = nullptr;
 };
 extern const Rules kRules;
 
-// What status says, once the steps were done or failed.
+// The status, after the steps have succeeded or failed.
 struct StatusPlan {
   std::optional<WriteStatus> write = {};
-  // What no action of ours removes and no watch shows: try again with back-off.
+  // Object that holds a child's name. The create is retried with back-off, because no action of
+  // cdom frees the name and no watch shows it. Empty if there is none.
   std::optional<NameTaken> obstacle = {};
-  // Why no daemon is to be replaced anywhere. Empty if this domain knows of no reason.
+  // Why no daemon may be replaced in any domain. Empty if this domain has no reason.
   std::string rollout_failed = {};
-  bool waits_for_room = false;  // For its turn in the rollout of the cluster.
+  bool waits_for_room = false;  // Waits for its turn in the rollout of the cluster.
   RequeueAfter requeue_after = {};
 };
 
-// Plans one domain from one snapshot. Each rule and each question is asked at most once.
+// Plans one domain from one snapshot. Runs each rule at most once.
 //
 // A pass that sent steps makes a second planner for its status, because writes and failures have
-// changed what is known: then rules run again. Only the StatusPlan comes from this second run. Its
-// actions are not sent, and the watch event of a write starts the next pass. A pass without steps,
-// and without retries, asks the first planner for its status, and runs no rule twice.
+// changed what is known. Rules run again in it, but only its StatusPlan is used: the watch event of
+// a write starts the next pass. A pass without steps and without retries uses the first planner for
+// its status, too.
 //
-// `observed` and `rules` outlive the planner, and do not change meanwhile. For one thread.
+// `observed` and `rules` must outlive the planner and must not change. For one thread.
 class Planner {
  public:
   Planner(const Observed& observed, const Instant& now, const Rules& rules = kRules)
       : observed_(observed), now_(now), rules_(rules) {}
 
-  // Done in order. Each action fails by itself; only children and cliques need the finalizer that
-  // was to be stored before them. What a live read finds, and a create whose name is taken, is a
-  // reason to decide again.
+  // Returns the steps, to be done in order. Actions fail independently: only children and cliques
+  // need the finalizer write that comes before them. Decide again after a live read, and after a
+  // create whose name is taken.
   [[nodiscard]] std::vector<Step> PlanSteps();
 
-  // Written last, whether the steps succeeded or not: from what was observed then.
+  // Returns the status plan. Write the status last, whether the steps succeeded or failed.
   [[nodiscard]] StatusPlan PlanStatus();
 
  private:
-  // A domain that is being deleted: what to do, and whom that waits for.
+  // A domain that is being deleted: its steps, and what the deletion waits for.
   struct Deletion {
     std::vector<Step> steps = {};
-    std::optional<DeletionWait> wait = {};  // Empty: status is not written.
-    std::chrono::milliseconds until{0};     // Then the wait ends, even if it is blocked.
-    bool keeps_daemons = false;             // Jobs go on meanwhile, and so does membership.
+    std::optional<DeletionWait> wait = {};  // Empty if status is not written.
+    std::chrono::milliseconds until{0};  // Time until the wait ends, even if it is still blocked.
+    bool keeps_daemons = false;          // Jobs still run, so membership is still maintained.
   };
 
-  // The phases of a deletion: proof; workload template; consumers; all else, side by side; pods and
-  // claims of daemons; finalizer.
+  // The phases of a deletion:
+  // 1. live reads, as proof
+  // 2. the workload template
+  // 3. wait for the users of the domain
+  // 4. all other children, in parallel
+  // 5. wait for pods and claims of daemons
+  // 6. the finalizer
   [[nodiscard]] Deletion PlanDeletion();
   [[nodiscard]] Deletion WaitForConsumers(Step workload, DeletionWait wait);
   [[nodiscard]] Deletion PlanEnd(Deletion deletion, const kube::ObjectMeta& owner);
@@ -94,7 +102,7 @@ class Planner {
   [[nodiscard]] api::DomainStatus DecideStatus();
   [[nodiscard]] bool IsDeleting() const;
 
-  // Asked once.
+  // Computed at the first call.
   const Membership& membership();
   const Analysis& analysis();
   const Explanation& explanation();
@@ -115,7 +123,7 @@ class Planner {
   std::optional<Deletion> deletion_ = {};
 };
 
-// Whether anything is left that only this domain's reconcile removes.
+// Returns whether objects remain that only this domain's reconcile removes.
 [[nodiscard]] bool HasChildren(const Observed& observed);
 
 }  // namespace compute_domain

@@ -1,7 +1,8 @@
-// One reconcile of one domain: gather, decide, act; again with the evidence that live reads gave.
+// One reconcile of one domain: gather, decide, act, write status.
+// It decides again after live reads found evidence.
 //
-// A pass is a step function: it names the requests to send side by side, and takes their replies. A
-// worker sends them over its transport; the simulation serves them one by one, and may stop the
+// A pass is a step function: it returns requests to send in parallel, and takes their replies. A
+// worker sends them over its transport. The simulation serves them one by one, and may stop the
 // process between any two.
 #pragma once
 
@@ -23,35 +24,39 @@ class Reconciler;
 
 // How a pass ended.
 struct Outcome {
-  std::optional<base::Error> error = {};  // The first one; every action was tried.
-  bool waits = false;       // Nothing was done yet: the cache is behind our own writes.
-  bool is_failing = false;  // An action failed, now or before, and is tried again.
-  bool has_read = false;    // From the API server and not from the cache.
+  // The first error. The other actions were still tried. Empty if there was none.
+  std::optional<base::Error> error = {};
+  bool waits = false;  // Nothing was done, because the cache does not show cdom's own writes yet.
+  bool is_failing = false;  // An action failed, in this pass or before, and is retried.
+  bool has_read = false;    // It read from the API server, not only from the cache.
   RequeueAfter requeue_after = {};
-  std::string wake = {};                 // UID of a domain whose turn it is now. Empty: none.
-  std::vector<kube::Event> events = {};  // Of what succeeded, whatever came after it.
+  // UID of the domain whose turn in the rollout it is now. Empty if there is none.
+  std::string wake = {};
+  // Events of actions that succeeded, even if later actions failed.
+  std::vector<kube::Event> events = {};
 };
 
-// For the queue, whose worker has ended the pass: when the domain is due again.
+// Returns when the domain is due again, for the work queue.
 [[nodiscard]] kube::WorkQueue::Ended EndOf(const Outcome& outcome);
 
-// One reconcile of one domain. Used by one thread; outlived by its reconciler.
+// One reconcile of one domain. Used by one thread. The reconciler must outlive it.
 class ReconcilePass {
  public:
   ReconcilePass(Reconciler& reconciler, std::string uid);
 
-  // What to send next, side by side; empty: the pass is over. Hand every reply to HandleReplies.
+  // Returns the requests to send next, in parallel. Empty if the pass is over. Pass all replies to
+  // HandleReplies, in the same order.
   [[nodiscard]] std::vector<http::Request> Next();
   void HandleReplies(std::vector<base::Result<http::Response>> replies);
   [[nodiscard]] const Outcome& outcome() const { return outcome_; }
 
  private:
-  // One action of the step that runs.
+  // An action that was sent.
   struct InFlightAction {
     Action action = {};
     ActionProgress read = {};
-    std::vector<http::Method> methods = {};  // Of its requests.
-    kube::Permission permission = {};        // That the first of them takes.
+    std::vector<http::Method> methods = {};  // Methods of its requests.
+    kube::Permission permission = {};        // Permission that its first request needs.
   };
 
   enum class Phase { kGather, kSteps, kStatus, kOver };
@@ -59,13 +64,15 @@ class ReconcilePass {
   void Gather();
   void Decide();
   [[nodiscard]] Planner MakePlanner();
-  void NextStep();  // Or the next decision; or the status, after the last of them.
+  // Starts the next step, decides again, or begins the status if neither is needed.
+  void NextStep();
   void BeginStatus();
-  void StartStep(Step step);  // Puts its actions under way.
-  // With --dry-run: logs the write, unless the pass before this one wanted it, too.
+  void StartStep(Step step);  // Puts its actions in flight.
+  // With --dry-run: logs the write, unless the previous pass wanted it as well.
   void TellOnce(const std::string& action);
-  [[nodiscard]] std::string DomainName() const;  // For the log.
-  // Whether the action may go now, or waits for its back-off or for what has to come before it.
+  [[nodiscard]] std::string DomainName() const;
+  // Returns whether the action may start now. False if it waits for a back-off, or for an action
+  // that must come first.
   [[nodiscard]] bool MayStart(const Action& action);
   [[nodiscard]] bool MayReplace(const ReplaceDaemon& replace);
   [[nodiscard]] std::vector<http::Request> BuildRequests();
@@ -84,21 +91,22 @@ class ReconcilePass {
   Phase phase_ = Phase::kGather;
   std::vector<Step> steps_;
   std::optional<StatusPlan> status_;       // Empty while the steps of a decision run.
-  std::vector<InFlightAction> in_flight_;  // What is not done of the step that was begun last.
+  std::vector<InFlightAction> in_flight_;  // Actions of the current step that are not done.
   std::size_t next_step_ = 0;
   int rounds_ = 0;
   bool decide_again_ = false;     // An action found evidence since the last decision.
-  bool waits_for_room_ = false;   // Too many cliques of the cluster are under way.
-  bool lacks_finalizer_ = false;  // It could not be stored: no child may be created.
+  bool waits_for_room_ = false;   // Too many cliques of the cluster are in a rollout.
+  bool lacks_finalizer_ = false;  // The finalizer could not be stored, so no child may be created.
   std::set<std::string> tried_;   // Actions that failed in this pass, or were not due yet.
-  // When each clique was written last in this pass. Only the next pass remembers that: two writes
-  // of a clique in one pass do not wait for each other, and count as one.
+  // Time of the last write of each clique in this pass. Memory gets it only at the end: writes of a
+  // clique in one pass do not wait for each other, and count as one.
   std::map<std::string, base::Clock::TimePoint> cliques_written_;
-  std::set<kube::Uid> deleted_;  // In this pass: the cache may not show it yet.
+  std::set<kube::Uid> deleted_;  // Objects deleted in this pass. The cache may still show them.
   Outcome outcome_;
   std::vector<Expectation> expectations_;
   std::map<Kind, Expectation> unseen_;
-  std::set<std::string> wanted_;  // With --dry-run: the writes of this pass, and of that before it.
+  // With --dry-run: the writes of this pass; `told_` has those of the previous pass.
+  std::set<std::string> wanted_;
   std::set<std::string> told_;
 };
 

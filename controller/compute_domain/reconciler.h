@@ -1,5 +1,5 @@
-// What all reconciles share: settings and how fresh each cache is, what is remembered of each
-// domain, missing permissions, and the brake on rollouts.
+// State that all reconciles share.
+// Settings, cache freshness, memory of each domain, missing permissions, and the limit on rollouts.
 #pragma once
 
 #include <chrono>
@@ -22,69 +22,72 @@ namespace compute_domain {
 
 class Reconciler {
  public:
-  // All outlive the reconciler. Thread-safe, as long as one domain has one pass at a time.
+  // `cache`, `clock` and `logger` must outlive the reconciler. Thread-safe, if each domain has at
+  // most one pass at a time.
   Reconciler(const Cache& cache, const Facts& facts, const base::Clock& clock, base::Logger& logger,
              const Rules& rules = kRules);
 
   [[nodiscard]] ReconcilePass Start(const std::string& uid) { return ReconcilePass(*this, uid); }
 
-  // What a pass begins with.
+  // Returns the snapshot with which a pass begins.
   [[nodiscard]] Observed Gather(const std::string& uid) const;
 
-  // What is free in each clique. It is counted at most once a second, however many ask.
+  // Returns the capacity of each clique. Counts at most once a second, for all callers together.
   [[nodiscard]] std::shared_ptr<const CliqueCapacities> CountCapacity() const;
-  // Every node that may be part of a domain, in order of their names.
+  // Visits every node that may be part of a domain, in the order of names.
   using NodeVisitor = std::function<void(const api::Node& node, const NodeAvailability&)>;
   void VisitNodes(const NodeVisitor& visit) const;
 
-  // Why no daemon is replaced in any domain; empty: they are.
+  // Returns why no daemon is replaced in any domain. Empty if the rollout continues.
   [[nodiscard]] std::string RolloutStopped() const;
 
-  // As whom the API server knows this process, for what is said of refusals.
+  // Sets the user name of this process at the API server, for messages about missing permissions.
   void SetUser(const std::string& user);
-  // How well everything is seen from now on.
+  // Sets the freshness of each cache.
   void SetViews(const Views& views);
 
-  // The CRD may have changed: conditions that it dropped may be kept now. Whether it did drop any.
+  // Call it when the CRD may have changed: it may keep conditions that it dropped before. Returns
+  // whether conditions were being dropped.
   [[nodiscard]] bool TryConditionsAgain();
 
-  // Writes are logged, each once for as long as it is wanted, and nothing is written.
+  // With --dry-run: logs each write once while it is wanted, and sends none.
   void SetDryRun() { dry_run_ = true; }
 
  private:
   void VisitNodes(const CliquePlacements& placements, const NodeVisitor& visit) const;
   friend class ReconcilePass;
 
-  // What outlives a pass.
+  // State of a domain between two passes.
   struct Remembered {
     Memory memory = {};
     std::vector<Expectation> expectations = {};
     base::Clock::TimePoint expect_until = {};
-    // Of our last child of each kind that the cache had not seen when that time was over.
+    // Last write of each child kind that the cache had not shown by `expect_until`.
     std::map<Kind, Expectation> unseen = {};
     std::set<std::string> told = {};  // With --dry-run: the writes that the last pass wanted.
   };
 
-  // The right is missing, or there; said where that is news.
+  // Records that a permission is missing, or is granted. Logs it if that is new.
   [[nodiscard]] base::Clock::TimePoint OnForbidden(const kube::Permission& permission);
   void OnGranted(const kube::Permission& permission);
-  // What the domain knows of daemons of the new template; empty: that nothing is wrong.
+  // Stops the rollout if `failed` says why. If it is empty, resumes a rollout that this domain
+  // stopped.
   void StopOrResumeRollout(const std::string& uid, const std::string& failed);
   void AddNodeHolders(Observed& observed) const;
-  // Conditions were written, and the installed CRD has kept them, or dropped them.
+  // Records whether the installed CRD kept the conditions that were written.
   void OnConditions(bool kept);
   [[nodiscard]] std::chrono::milliseconds UntilConditionsAreTried() const;
   struct Memories {
-    std::map<std::string, Remembered> of = {};  // By UID.
-    std::size_t replacing = 0;                  // Cliques, of all domains.
-    std::deque<std::string> waiting = {};       // Until there are fewer. Each UID once.
+    std::map<std::string, Remembered> of = {};  // Key: UID.
+    std::size_t replacing = 0;                  // Number of cliques in a rollout, of all domains.
+    std::deque<std::string> waiting = {};  // UIDs that wait until `replacing` is lower, each once.
 
     void Keep(const std::string& uid, Remembered remembered);
     void Forget(const std::string& uid);
   };
-  // Has `waits`, if it is not empty, wait for room in the rollout, after all that do. Returns whose
-  // turn it is: of those that wait the first, who waits no more. Empty if there is no room, or
-  // none.
+  // Adds `waits`, if it is not empty, to the end of the domains that wait for the rollout. Then
+  // returns the first domain of that list, and removes it. Empty if no domain waits, or if too many
+  // cliques are in a rollout.
   [[nodiscard]] std::string NextForRoom(const std::string& waits);
   [[nodiscard]] Remembered Recall(const std::string& uid) const;
   [[nodiscard]] Instant Now() const { return {clock_.Now(), clock_.Wall()}; }
@@ -95,12 +98,12 @@ class Reconciler {
   const Rules rules_;
   bool dry_run_ = false;
   base::Guarded<Facts> facts_;
-  std::string rollout_stopped_by_;  // The domain's UID; under the lock of `facts_`.
+  std::string rollout_stopped_by_;  // UID of the domain. Guarded by the lock of `facts_`.
   base::Guarded<Memories> memories_;
   const std::size_t replacing_max_;
   base::Guarded<MissingPermissions> missing_permissions_;
-  // The installed CRD drops conditions, and they are not written before `until`: one API server of
-  // several may know an older CRD for some seconds.
+  // The installed CRD drops conditions, so they are not written before `until`. With several API
+  // servers, one of them may use an older CRD for some seconds.
   struct Pruned {
     base::Backoff backoff = {};
     base::Clock::TimePoint until = {};

@@ -1,4 +1,4 @@
-// The DaemonSet of IMEX daemons that a domain should have. Pure.
+// Renders the DaemonSet of a domain's IMEX daemons. Pure.
 #pragma once
 
 #include <string>
@@ -9,38 +9,41 @@
 
 namespace daemon_set {
 
-// `tolerations`, `dns_config`, `resources`, `security_context` and `node_selector` are as a pod's
-// spec has them; null: not set.
+// `tolerations`, `dns_config`, `resources`, `security_context` and `node_selector` have the form of
+// a pod's spec. Null if not set.
 struct DaemonSetSettings {
   std::string ns = {};     // The driver namespace.
-  std::string image = {};  // With the binary compute-domain-daemon.
+  std::string image = {};  // Contains the binary compute-domain-daemon.
   std::vector<std::string> pull_secrets = {};
   int nodes_per_imex_domain_max = 18;  // The same for all daemons of a domain.
   int log_verbosity = 0;
-  bool controller_writes = false;  // Mark the pods: the controller writes their clique entries.
-  // Without it they are the first to be evicted, and the last to be placed.
+  bool controller_writes = false;  // Marks the pods: the controller writes their clique entries.
+  // Without it, daemons would be evicted first and scheduled last.
   std::string priority_class = "system-node-critical";
   json::Value tolerations = AllTaints();
   json::Value dns_config = OneDot();
-  // Requests and limits. None by default: a pod that asks for all of a node comes first, and what
-  // its daemon asked for the daemon would get by its priority, by driving that very pod out.
+  // Requests and limits. None by default. If a pod requests all of a node and is scheduled first, a
+  // daemon with requests would evict exactly that pod by its higher priority.
   json::Value resources = {};
-  // Of the container. Where the controller writes, the daemon is cdom's: what is not set here is as
-  // little as that one needs.
+  // Of the container. If the controller writes cliques, the daemon is cdom's, and fields that are
+  // not set here get the least that it needs.
   json::Value security_context = {};
-  json::Value node_selector = {};  // Besides the domain's label.
+  json::Value node_selector = {};  // In addition to the domain's label.
   std::string image_pull_policy = {};
   std::string scheduler_name = {};
-  std::vector<std::pair<std::string, std::string>> environment = {};  // Besides what it always has.
+  // In addition to the variables that are always set.
+  std::vector<std::pair<std::string, std::string>> environment = {};
 
-  std::string keys_secret = {};  // Of IMEX's TLS, in the driver namespace. Empty: none is mounted.
+  // Secret in the driver namespace for TLS between IMEX daemons. Empty if none is mounted.
+  std::string keys_secret = {};
 
   static json::Value AllTaints();
-  // A name with a dot is looked up as it stands, and not with each search domain first.
+  // Resolves a name with a dot as it is, not with each search domain first.
   static json::Value OneDot();
 };
 
-// `domain` is the ComputeDomain's UID. The daemons' claim template has the same name.
+// Returns the DaemonSet. `domain` is the ComputeDomain's UID. The daemons' claim template has the
+// same name.
 [[nodiscard]] json::Value Render(const std::string& domain, const DaemonSetSettings& settings);
 
 }  // namespace daemon_set

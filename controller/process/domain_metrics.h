@@ -1,8 +1,9 @@
-// Series of each domain, its cliques and its nodes. They are computed from what is watched when
-// somebody asks, so they vanish with the domain, and there are no more than there are domains,
-// cliques and labelled nodes. Only the replica that leads has them, or sums would count twice. What
-// is free in each clique costs a pass over all nodes: a scrape makes one, every five seconds at the
-// most. A sample looks at domains alone, because an idle process makes them, too.
+// Metrics of each domain, its cliques and its nodes.
+//
+// They are computed from the cache at each scrape, so they vanish with the domain. Their number is
+// bounded by the domains, cliques and labelled nodes. Only the leader has them, or sums would count
+// twice. Free nodes per clique cost a pass over all nodes, so they are counted at most every 5 s,
+// by a scrape. Sample() looks only at domains, because it also runs in an idle process.
 #pragma once
 
 #include <prometheus/collectable.h>
@@ -23,13 +24,12 @@
 
 namespace process {
 
-// As Prometheus counts time.
+// Returns the time as Prometheus counts it.
 [[nodiscard]] inline double Seconds(std::chrono::nanoseconds time) {
   return std::chrono::duration<double>(time).count();
 }
 
-// A domain, the nodes that carry its label, its daemons, and claims for a channel of it that no
-// node was found for.
+// A domain, its labelled nodes, its daemons, and its channel claims that wait for a node.
 struct DomainView {
   std::shared_ptr<const api::ComputeDomain> domain = {};
   std::vector<std::shared_ptr<const api::Node>> nodes = {};
@@ -37,7 +37,7 @@ struct DomainView {
   std::vector<std::shared_ptr<const api::ResourceClaim>> waiting = {};
 };
 
-// A domain, and how many nodes carry its label.
+// A domain, and the number of nodes with its label.
 struct HeldNodes {
   std::shared_ptr<const api::ComputeDomain> domain = {};
   std::size_t nodes = 0;
@@ -48,29 +48,29 @@ class DomainMetrics final : public prometheus::Collectable {
  public:
   using CountCapacity = std::function<std::shared_ptr<const compute_domain::CliqueCapacities>()>;
   struct Sources {
-    std::function<std::vector<HeldNodes>()> held = {};   // For Sample.
-    std::function<std::vector<DomainView>()> view = {};  // For Collect.
-    CountCapacity capacity = {};                         // For Collect. Null: nothing is counted.
-    std::vector<std::string> leaving_taints = {};        // As api::kLeavingTaints.
+    std::function<std::vector<HeldNodes>()> held = {};   // For Sample().
+    std::function<std::vector<DomainView>()> view = {};  // For Collect().
+    CountCapacity capacity = {};                   // For Collect(). Null if nothing is counted.
+    std::vector<std::string> leaving_taints = {};  // Taint keys in the form of api::kLeavingTaints.
   };
 
-  // `time_to_ready`, in seconds, gets each domain that was created since this replica leads, when
-  // it is seen Ready first; `wait` each claim that waited. What is referred to outlives the
-  // metrics.
+  // `time_to_ready` (seconds) observes each domain that was created while this replica leads, when
+  // it is first seen Ready. `wait` observes each claim that waited for a node. Both and `clock`
+  // must outlive the metrics.
   DomainMetrics(Sources sources, const base::Clock& clock, prometheus::Histogram& time_to_ready,
                 prometheus::Histogram& wait);
 
-  // Adds up what only time shows. Call it every few seconds: what happens between two calls counts
-  // as if it had been so since the first of them.
+  // Adds up node seconds, and observes domains that became Ready. Call it every few seconds: a
+  // change counts from the call before it.
   void Sample(bool leads);
 
-  // A node was found for the pod of a claim, which was so until now.
+  // Observes the wait of a claim whose pod got a node. `claim` is its state before.
   void Waited(const api::ResourceClaim& claim);
 
   [[nodiscard]] std::vector<prometheus::MetricFamily> Collect() const override;
 
  private:
-  // What adds up over the life of a domain.
+  // Sums over the life of a domain.
   struct Totals {
     double held_node_seconds = 0;
     double idle_node_seconds = 0;
@@ -82,10 +82,11 @@ class DomainMetrics final : public prometheus::Collectable {
     base::Clock::TimePoint sampled = {};
     std::map<kube::Uid, Totals> totals = {};
     base::Clock::TimePoint counted = {};
-    std::shared_ptr<const compute_domain::CliqueCapacities> capacity = {};  // Null: not counted.
+    // Null if not counted yet.
+    std::shared_ptr<const compute_domain::CliqueCapacities> capacity = {};
   };
 
-  // As it was counted at the last scrape, if that is not long ago.
+  // Returns the count of the last scrape, if it is recent, otherwise counts again.
   [[nodiscard]] std::shared_ptr<const compute_domain::CliqueCapacities> Capacity() const;
 
   void ObserveReady(const api::ComputeDomain& domain, base::Clock::WallTime leads_since,

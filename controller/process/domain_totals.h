@@ -1,4 +1,4 @@
-// Totals over the series of all domains, cliques and nodes, which name none of them.
+// Totals of the metrics of all domains, without names.
 #pragma once
 
 #include <prometheus/collectable.h>
@@ -9,16 +9,16 @@
 
 namespace process {
 
-// Who may read the series: anyone who reaches the port, or users that the API server allows.
+// Who may read the metrics: anyone with access to the port, or users that the API server allows.
 enum class Readers { kAnyone, kAllowed };
 
-// Thread-safe, as `domains` is.
+// As thread-safe as `domains`.
 class DomainTotals final : public prometheus::Collectable {
  public:
-  // `domains` has the series with names.
+  // `domains` has the metrics with names.
   DomainTotals(std::shared_ptr<const prometheus::Collectable> domains, Readers readers);
 
-  // The totals, and for kAllowed what they are made of in front of them. Empty if that is empty.
+  // Returns the totals; for kAllowed, after the metrics with names. Empty if `domains` has none.
   [[nodiscard]] std::vector<prometheus::MetricFamily> Collect() const override;
 
  private:

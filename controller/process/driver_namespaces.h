@@ -1,5 +1,6 @@
-// Namespaces of the driver that our admission policies take for a tenant's, since they lack the
-// label by which the policies know them: no daemon's claim is admitted there.
+// Check of driver namespaces without the label that policies need.
+// Without it, cdom's admission policies treat the namespace as a tenant's, and admit no daemon's
+// claim.
 #pragma once
 
 #include <stop_token>
@@ -11,9 +12,9 @@
 
 namespace process {
 
-// Logs a warning with the remedy for each namespace that is there without the label; one that
-// cannot be read is mentioned at debug level. One request for each, of 3 s at most; none once
-// `stop` asks to end.
+// Logs a warning, with the fix, for each existing namespace without the label. Logs at debug level
+// if a namespace cannot be read. Sends one request per namespace, with a timeout of 3 s; none after
+// `stop` was requested.
 void WarnOfUnlabelled(const std::vector<std::string>& driver_namespaces, http::Transport& transport,
                       base::Logger& logger, const std::stop_token& stop);
 

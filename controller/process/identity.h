@@ -1,4 +1,4 @@
-// Which user this process is to the API server, and what that means for its deletions.
+// Check of this process's user at the API server, and its deletions.
 #pragma once
 
 #include <stop_token>
@@ -9,9 +9,9 @@
 
 namespace process {
 
-// Logs the user, with a warning and the remedy if the admission policy cdom-child-deletion is in
-// force and refuses this user's deletions. Returns the user. Empty if the API server does not tell.
-// Three requests, of 3 s at most; none after a request of `stop`.
+// Logs the user. Logs a warning, with the fix, if the admission policy cdom-child-deletion is in
+// force and refuses deletions of this user. Returns the user. Empty if the API server does not
+// tell. Sends three requests, with a timeout of 3 s each; none after `stop` was requested.
 [[nodiscard]] std::string CheckIdentity(http::Transport& transport, base::Logger& logger,
                                         const std::stop_token& stop);
 

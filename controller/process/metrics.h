@@ -1,4 +1,4 @@
-// What the controller counts, in Prometheus' terms. Thread-safe.
+// Prometheus metrics of the controller. Thread-safe.
 #pragma once
 
 #include <prometheus/collectable.h>
@@ -25,41 +25,41 @@
 
 namespace process {
 
-// What is looked at when somebody asks; all of it outlives the metrics.
+// Sources that are read at each scrape. They must outlive the metrics.
 struct MetricSources {
   const compute_domain::Cache& cache;
   const kube::BlockingQueue& queue;
   const kube::EventLoop& events;
   const base::Clock& clock;
-  std::vector<std::string> leaving_taints = {};  // As api::kLeavingTaints.
+  std::vector<std::string> leaving_taints = {};  // Taint keys in the form of api::kLeavingTaints.
   DomainMetrics::CountCapacity capacity = {};
 };
 
 class Metrics {
  public:
-  // `host` is that of the API server, as "host:port".
+  // `host` is the API server's "host:port".
   Metrics(const MetricSources& sources, std::string host, int workers);
 
-  // What to serve, in this order. Names of domains, namespaces, cliques and nodes are only in what
-  // is for kAllowed.
+  // Returns the metrics to serve, in this order. Only kAllowed gets names of domains, namespaces,
+  // cliques and nodes.
   [[nodiscard]] kube::Collectables For(Readers readers) const {
     return {registry_, sources_, std::make_shared<DomainTotals>(domains_, readers)};
   }
 
-  // A worker got a key that had waited so long; and is done with it.
+  // A worker took a key after it had waited this long; a worker finished a key.
   void Began(std::chrono::nanoseconds waited);
   void Reconciled(const compute_domain::Outcome& outcome, std::chrono::nanoseconds took);
-  // A node was found for the pod of a claim, which was so until now.
+  // A claim's pod got a node. `claim` is its state before.
   void Waited(const api::ResourceClaim& claim) { domains_->Waited(claim); }
-  // An exchange with the API server.
+  // A request to the API server has ended.
   void Exchanged(const http::ExchangeReport& report);
-  // On the thread that drives them, after each turn.
+  // Call it on the watch thread after each turn.
   void Watched(const std::deque<kube::Reflector>& reflectors);
-  // On the main thread, after each turn.
+  // Call it on the main thread after each turn.
   void Refresh(bool leads);
 
  private:
-  // Of one reflector.
+  // Counters of one reflector.
   struct Watches {
     prometheus::Counter& lists;
     prometheus::Counter& watches;
@@ -84,8 +84,8 @@ class Metrics {
   prometheus::Family<prometheus::Counter>& requests_;
   prometheus::Family<prometheus::Histogram>& request_seconds_;
   std::vector<Watches> watches_;             // Used by the watch thread.
-  base::Clock::TimePoint next_sample_ = {};  // Used by the main thread, and so is this:
-  bool led_ = false;                         // As of the last turn.
+  base::Clock::TimePoint next_sample_ = {};  // Used by the main thread, like `led_`.
+  bool led_ = false;                         // Whether this replica led at the last turn.
 };
 
 }  // namespace process

@@ -1,5 +1,5 @@
-// A guard against two controllers that lead under Leases of different names: each would undo what
-// the other does.
+// Guard against two controllers that lead under different Leases.
+// Each of them would undo the writes of the other.
 #pragma once
 
 #include <chrono>
@@ -17,16 +17,16 @@ namespace process {
 struct OtherLeadersContext {
   const base::Clock& clock;
   base::Logger& logger;
-  std::chrono::milliseconds period{2'000};  // Between looks, and the timeout of each request.
+  std::chrono::milliseconds period{2'000};  // Between two checks; also the timeout of each request.
   std::function<void()> beat = {};          // Called at least once a second.
 };
 
-// Returns once nobody leads under any of `leases`, or `stop` is requested; says why it waits. A
-// Lease that this account may not read is logged and ignored. Blocks for seconds only if a Lease
-// names a holder.
+// Returns once no process leads under any of `leases`, or `stop` is requested. Logs why it waits.
+// Logs and ignores a Lease that this account may not read. Blocks for seconds only if a Lease names
+// a holder.
 //
-// For a controller that starts: one that leads does not look again, and a controller that starts
-// later waits for it.
+// Call it at the start of a controller. A leading controller does not check again; a controller
+// that starts later waits for it.
 void WaitForOtherLeaders(const std::vector<kube::ObjectKey>& leases, http::Transport& transport,
                          const OtherLeadersContext& context, const std::stop_token& stop);
 

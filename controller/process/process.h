@@ -1,7 +1,8 @@
-// One run of the controller: its threads around compute_domain::Controller, from start to end.
+// One run of the controller: threads around compute_domain::Controller.
 //
-// Threads: one watches (all reflectors), one keeps the Lease, some reconcile, and the caller's
-// minds them. They meet in the stores, the queue, the elector's IsLeader() and the atomics below.
+// Threads: one runs all reflectors, one renews the Lease, one sends Events, several reconcile, and
+// the caller's thread supervises them. They share the stores, the queue, the elector's IsLeader()
+// and the atomics in process.cc.
 #pragma once
 
 #include <functional>
@@ -16,22 +17,22 @@ namespace process {
 
 // Why a run ended.
 enum class ExitReason {
-  kStopped,        // `stop` was requested; the Lease was handed over.
-  kLeaseLost,      // Another may lead: run again, and nothing of this term is left.
-  kOtherMode,      // Domains are served in the other mode of --imex-mode; the log names them.
-  kConfigChanged,  // Endpoint or credentials are others now: run again. The Lease was handed over.
+  kStopped,        // `stop` was requested. The Lease was released.
+  kLeaseLost,      // Another replica may lead. Run again: no state of this term remains.
+  kOtherMode,      // Domains were created in the other mode of --imex-mode. The log names them.
+  kConfigChanged,  // The endpoint or the credentials changed. Run again. The Lease was released.
 };
 
 struct Context {
   const settings::Settings& settings;
   const base::Clock& clock;
   base::Logger& logger;
-  // Reads the configuration again, every few seconds.
+  // Reads the configuration again, every `reload_period`.
   std::function<base::Result<kube::ClientConfig>()> load_config = {};
   std::chrono::milliseconds reload_period{5'000};
 };
 
-// Blocks until the end. `config` was just loaded.
+// Blocks until the run ends. `config` must have been loaded just before.
 [[nodiscard]] ExitReason Run(const Context& context, kube::ClientConfig config,
                              const std::stop_token& stop);
 

@@ -1,5 +1,5 @@
-// The two ResourceClaimTemplates that a domain should have, in a version of resource.k8s.io: one of
-// kube::kDraVersions. Pure.
+// Renders the two ResourceClaimTemplates of a domain. Pure.
+// `version` is a version of resource.k8s.io: one of kube::kDraVersions.
 #pragma once
 
 #include <optional>
@@ -10,19 +10,19 @@
 
 namespace resource_claim_template {
 
-// From which each daemon's claim is made; in the driver namespace. `domain` is the UID.
+// Returns the template of daemon claims, in driver namespace `ns`. `domain` is the UID.
 [[nodiscard]] json::Value RenderDaemon(const std::string& domain, const std::string& ns,
                                        const std::string& version);
 
-// What a claim of the workload asks for beside its channel; a claim has devices of one node only.
+// GPUs in each workload claim, beside its channel. A claim has devices of only one node.
 struct Gpus {
   std::string device_class = {};
-  int count = 0;  // 0: all that the node has.
+  int count = 0;  // 0 for all GPUs of the node.
 };
 
-// From which the workload's channel claims are made; in the domain's namespace, under the name that
-// its spec gives, and owned by it, so that the garbage collector removes one that a stale view made
-// after its domain was gone.
+// Returns the template of the workload's channel claims. It is in the domain's namespace, with the
+// name from its spec. The domain owns it: if a stale cache lets cdom create it after the domain's
+// deletion, the garbage collector deletes it.
 [[nodiscard]] json::Value RenderWorkload(const api::ComputeDomain& domain,
                                          const std::optional<Gpus>& gpus,
                                          const std::string& version);

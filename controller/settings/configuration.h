@@ -1,5 +1,5 @@
-// The file of --config: what NVIDIA's controller hard-codes. docs/configuration.md is its
-// reference; table.h has its fields.
+// Reader of the --config file: settings that NVIDIA's controller hard-codes.
+// Their reference is docs/configuration.md, their fields are in table.h.
 #pragma once
 
 #include <functional>
@@ -10,12 +10,12 @@
 
 namespace settings {
 
-// Whether a flag, or its variable, was given: what it set stays. Null: none was.
+// Whether a flag, or its variable, was given. It takes precedence over the file. Null if none was.
 using IsGiven = std::function<bool(const std::string& flag)>;
 
-// Takes everything that the text sets into `settings`; what it does not set stays. kInvalid names
-// "file:line", the field and the fix; an unknown field, the nearest one that is known. `file` is
-// for messages.
+// Reads the fields that the text sets into `settings`. Other settings keep their value. Fails with
+// kInvalid and "file:line", the field and the fix; for an unknown field, with the most similar
+// known one. `file` is for messages.
 [[nodiscard]] base::Result<void> ReadConfiguration(const std::string& text, const std::string& file,
                                                    Settings& settings,
                                                    const IsGiven& is_given = {});

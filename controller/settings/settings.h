@@ -1,4 +1,4 @@
-// Flags and environment of the controller, under the names of NVIDIA's.
+// Flags and environment variables of the controller. Names as in NVIDIA's controller.
 #pragma once
 
 #include <array>
@@ -17,70 +17,73 @@ namespace settings {
 
 enum class Command {
   kRun,
-  kReleaseFinalizers,  // And end.
+  kReleaseFinalizers,  // Releases finalizers, then exits.
 };
 
 struct Settings : command_line::CommonSettings {
   Command command = Command::kRun;
-  bool force = false;  // Release finalizers although the Lease is held.
+  bool force = false;  // Release finalizers even while the Lease is held.
 
-  // Who we are.
-  std::string pod_name = {};   // And `image`: empty only with a command other than kRun.
-  std::string ns = "default";  // The driver namespace: where daemons run.
+  // Identity of this process.
+  // Like `image`, empty only for commands other than kRun.
+  std::string pod_name = {};
+  std::string ns = "default";  // The driver namespace, in which daemons run.
   std::vector<std::string> additional_namespaces = {};
-  // That one first.
+  // Returns all driver namespaces, `ns` first.
   [[nodiscard]] std::vector<std::string> DriverNamespaces() const {
     std::vector<std::string> all = {ns};
     all.insert(all.end(), additional_namespaces.begin(), additional_namespaces.end());
     return all;
   }
 
-  // The daemons.
+  // Daemons.
   std::string image = {};
   std::vector<std::string> pull_secrets = {};
   int nodes_per_imex_domain_max = 18;
   int daemon_log_verbosity = 0;
   bool controller_writes_membership = false;
-  // Whether the controller writes cliques although the image, by its name, is NVIDIA's, whose
-  // daemons write their entries themselves.
+  // Returns whether the controller writes cliques although the image name is that of NVIDIA's
+  // driver, whose daemons write their entries themselves.
   [[nodiscard]] bool HasTwoWriters() const;
-  bool imex_on_hosts = false;    // No daemons: see compute_domain::Facts.
-  bool may_be_on_hosts = false;  // By a feature gate.
+  bool imex_on_hosts = false;    // There are no daemons: see compute_domain::Facts.
+  bool may_be_on_hosts = false;  // The feature gate HostManagedIMEXDaemon is on.
   std::chrono::seconds deletion_grace{600};
   std::chrono::milliseconds status_window{500};
-  bool names_others = false;  // Of all namespaces, in what the owner of a domain reads.
+  // Messages of a domain may name objects in other namespaces.
+  bool names_others = false;
   std::chrono::seconds index_hold{60};
   std::vector<std::string> leaving_taints = {api::kLeavingTaints.begin(),
                                              api::kLeavingTaints.end()};
   compute_domain::RolloutSettings rollout = {};
-  // What --config says of their pods; the rest of it is above.
+  // Settings of --config for daemon pods; `ns` to `daemon_log_verbosity` above hold the others.
   daemon_set::DaemonSetSettings daemons = {};
 
   // The API server.
-  std::string config = {};  // Path of a file: see configuration.h. Empty: none.
+  std::string config = {};  // Path of a file: see configuration.h. Empty if there is none.
   int workers = 32;
 
   // Leader election.
   bool elects = true;
   std::string lease_name = std::string(api::kLeaseNames.front());
-  std::string lease_namespace = {};  // Empty: `ns`.
-  // That of this controller first, then those by which other controllers may lead in its namespace.
+  std::string lease_namespace = {};  // Empty for `ns`.
+  // Returns the Lease of this controller first, then Leases of other controllers in its namespace.
   [[nodiscard]] std::vector<kube::ObjectKey> KnownLeases() const;
   kube::LeaseTiming lease = {};
 
-  // What others see.
-  std::string http_endpoint = {};  // Empty: off.
-  // Of pages that name all users: for who is on the same host, or in the same pod. Empty: off.
+  // Endpoints and metrics.
+  std::string http_endpoint = {};  // Empty if it is off.
+  // Debug pages, which name all users. Only for readers on the same host or in the same pod. Empty
+  // if they are off.
   std::string debug_endpoint = "127.0.0.1:8081";
   std::string metrics_path = "/metrics";
-  // Of metrics with names, over TLS and for users that the API server allows. 0: off.
+  // Port for metrics with names, over TLS, for users that the API server allows. 0 if it is off.
   int metrics_secure_port = 0;
-  std::string metrics_cert_file = {};  // Both empty: a certificate that signs itself.
+  std::string metrics_cert_file = {};  // Both empty for a self-signed certificate.
   std::string metrics_key_file = {};
   bool dry_run = false;
 };
 
-// With what the process ends. --help says the same at its end, and so does docs/flags.md.
+// Exit statuses of the process. --help prints them, and docs/flags.md lists them.
 inline constexpr auto kExitStatuses = std::to_array<command_line::ExitStatus>({
     {0, "Ended by SIGTERM or SIGINT, or the command has done everything"},
     {command_line::kFailed,
@@ -93,10 +96,9 @@ inline constexpr auto kExitStatuses = std::to_array<command_line::ExitStatus>({
 
 using Parsed = command_line::Parsed<Settings>;
 
-// Reads the command line, the process's environment and the file of --config; a flag or variable
-// takes precedence over the file. Words with one dash and a long name
-// ("-kubeconfig", "-v=4") are taken as well. An Exit with a status other than 0 names the flag,
-// what is wrong with it and how it should look.
+// Reads the command line, the environment and the file of --config. A flag or variable takes
+// precedence over the file. Long names with one dash ("-kubeconfig", "-v=4") are accepted. An Exit
+// with a status other than 0 names the flag, the problem and the correct form.
 [[nodiscard]] Parsed Parse(const std::vector<std::string>& arguments);
 
 }  // namespace settings

@@ -1,6 +1,8 @@
-// Every setting of the controller, once: as a flag with its variable, as a field of the file of
-// --config, or both. From this table come the command line, the reader of the file, --help and both
-// reference pages. To add a setting, add a row.
+// Table of all settings of the controller.
+//
+// A setting is a flag with its variable, a field of the --config file, or both. The command line,
+// the reader of the file, --help and both reference pages come from this table. To add a setting,
+// add a row.
 #pragma once
 
 #include <span>
@@ -17,26 +19,27 @@ enum class FieldType { kText, kFlag, kInteger, kDuration, kTexts, kMap, kQuantit
 struct Setting {
   // The flag. Empty if only the file has the setting.
   const char* flag = "";      // "--workers".
-  const char* variable = "";  // Of the environment.
-  const char* group = "";     // Of --help.
+  const char* variable = "";  // Environment variable.
+  const char* group = "";     // Group in --help.
   const char* help = "";      // With its default in parentheses.
-  // Adds the flag, or a few that other programs have too, to the command line.
+  // Adds the flag to the command line, or several flags that other programs have, too.
   void (*add)(CLI::App&, const Setting&, Settings&) = nullptr;
 
-  // The field of the file. Empty if only a flag has the setting.
-  std::string_view path = {};  // "daemons.tolerations[].key": of each item of a list.
+  // The field in the file. Empty if only a flag has the setting.
+  std::string_view path = {};  // "daemons.tolerations[].key" is a field of each item of a list.
   FieldType type = {};
-  std::string_view fallback = {};  // The default, as the page has it.
+  std::string_view fallback = {};  // The default, as in the reference page.
   std::string_view meaning = {};
-  std::string_view allowed = {};  // Values, separated by '|'. Empty: any of the type.
-  bool is_advanced = false;       // Apart from the others on the page: few clusters need it.
-  // Takes the value. Null if the field is part of a value that is taken as a whole: see Maps().
+  // Values, separated by '|'. Empty if any value of the type is allowed.
+  std::string_view allowed = {};
+  bool is_advanced = false;  // Few clusters need it: the page lists it apart.
+  // Applies the value. Null if the field is part of a larger value: see Maps().
   void (*apply)(const json::Value&, Settings&) = nullptr;
 };
 
-// In the order of --help and of the pages.
+// Returns all settings, in the order of --help and of the pages.
 [[nodiscard]] std::span<const Setting> Table();
-// All flags, and the commands.
+// Adds all flags and commands.
 void AddFlags(CLI::App& app, Settings& settings);
 
 // Maps and lists that replace their default as a whole.

@@ -1,9 +1,9 @@
-// Takes the finalizer of ComputeDomains off everything that holds it. For uninstalling: afterwards
-// nothing waits for a controller that is gone.
+// Uninstall command: removes the ComputeDomain finalizer from all objects.
 //
-// It deletes nothing. Every write names the incarnation and version of the object that was read, so
-// that it may be repeated at any time. Bounds: one request in flight, 1000 pages of 500 objects for
-// each kind, a few attempts for each object, a minute for the Leases.
+// Afterwards no object waits for a controller that does not exist. It deletes nothing. Every write
+// names the UID and resourceVersion that was read, so the command may be repeated at any time.
+// Bounds: one request at a time; 1000 pages of 500 objects per kind; five attempts per object; a
+// minute for the Leases.
 #pragma once
 
 #include <chrono>
@@ -18,24 +18,25 @@
 namespace uninstall {
 
 struct UninstallOptions {
-  std::vector<std::string> driver_namespaces = {};  // Where DaemonSets are looked for.
-  // By which controllers may lead, in one namespace; that of this cluster's controller first.
+  std::vector<std::string> driver_namespaces = {};  // Namespaces whose DaemonSets are read.
+  // Leases of possible controllers, in one namespace. The Lease of this cluster's controller is
+  // first.
   std::vector<kube::ObjectKey> leases = {};
-  bool force = false;    // Do not look at Leases.
-  bool dry_run = false;  // Say what would be done, and write nothing.
+  bool force = false;    // Do not check Leases.
+  bool dry_run = false;  // Only report what would be done.
 };
 
-// What the command needs of the world.
+// The command's access to the outside.
 struct World {
   http::Transport& transport;
-  std::function<void(std::chrono::seconds)> wait = {};    // Returns when they have passed.
-  std::function<void(const std::string& line)> say = {};  // One line for each object.
+  std::function<void(std::chrono::seconds)> wait = {};    // Returns when the time has passed.
+  std::function<void(const std::string& line)> say = {};  // Prints one line for each object.
 };
 
-// kConflict: a controller leads, and would put the finalizers back, or there is no Lease that could
-// say that none does; nothing was done. Where the namespace of the Leases does not exist, or is
-// being deleted, no Lease is needed. Anything else: what could not be read or released, after
-// everything that could.
+// Fails with kConflict, before any write, if a controller leads: it would add the finalizers again.
+// Also fails so if no Lease exists, because then nothing shows whether a controller leads. No Lease
+// is needed if its namespace does not exist or is being deleted. Any other error names an object
+// that could not be read or released; the command has tried all others.
 [[nodiscard]] base::Result<void> ReleaseFinalizers(const UninstallOptions& options,
                                                    const World& world);
 

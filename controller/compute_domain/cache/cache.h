@@ -1,7 +1,7 @@
-// Everything that is watched, in stores indexed by domain UID; and the snapshot of one domain.
+// Cache of watched objects by domain UID; snapshots of one domain.
 //
-// Thread-safe: written by the watch thread, read by workers. `changed` is called on the watch
-// thread with the UID of each domain that a change concerns.
+// Thread-safe: the watch thread writes it, workers read it. Calls `changed` on the watch thread
+// with the UID of each domain that a change concerns.
 #pragma once
 
 #include <functional>
@@ -24,10 +24,11 @@ namespace compute_domain {
 class Cache {
  public:
   using Changed = std::function<void(const std::string& uid)>;
-  // On the watch thread, with a claim for a channel as it was before a node was found for it.
+  // Called on the watch thread when a pending channel claim gets a node, with the claim before
+  // that.
   using Allocated = std::function<void(const api::ResourceClaim& before)>;
 
-  // A collection to watch and where it goes.
+  // A collection to watch, and where its objects go.
   struct Watch {
     kube::ReflectorOptions options = {};
     kube::ReflectorSink* sink = nullptr;
@@ -35,47 +36,47 @@ class Cache {
 
   Cache(const std::vector<std::string>& driver_namespaces, Changed changed, base::Logger& logger);
 
-  // Before anything is watched.
+  // Call it before anything is watched.
   void OnAllocated(Allocated allocated) { allocated_ = std::move(allocated); }
 
   [[nodiscard]] std::vector<Watch> Watches();
 
-  // What is known about the domain; without evidence and facts.
+  // Returns what is known about the domain, without evidence and facts.
   [[nodiscard]] Observed Gather(const std::string& uid) const;
 
-  // Looks up the nodes of what live reads found, as Gather does for what the cache shows.
+  // Adds the nodes of objects that live reads found. Gather adds only the nodes of cached objects.
   void AddNodes(Observed& observed) const;
 
-  // Who may have the channels that pods of the domain lack.
+  // Adds the claims and domains that may hold the channels that the domain's pods lack.
   void AddNodeHolders(Observed& observed) const;
 
-  // Of the cliques in which a domain that is placed holds a node.
+  // Returns the cliques in which a domain with the label cdom.dev/placement holds a node.
   [[nodiscard]] CliquePlacements Placements() const;
-  // Every node with what is known of it, in order of their names. `placements` as above.
+  // Visits every node in the order of names. `placements` comes from Placements().
   using NodeVisitor = std::function<void(const api::Node& node, const NodeContext& context)>;
   void VisitNodes(const CliquePlacements& placements, const NodeVisitor& visit) const;
 
-  // Whether the store of the object is as new as a write of ours.
+  // Returns whether the store shows cdom's write.
   [[nodiscard]] bool HasCaughtUp(const Expectation& expectation) const;
 
-  // Every domain that exists or left something behind.
+  // Returns every domain that exists or left objects behind.
   [[nodiscard]] std::vector<std::string> DomainUids() const;
   [[nodiscard]] std::vector<std::shared_ptr<const api::ComputeDomain>> Domains() const {
     return domains_.List();
   }
-  // "namespace/name" of the domain, or its UID if there is none.
+  // Returns "namespace/name" of the domain, or its UID if it does not exist.
   [[nodiscard]] std::string NameOf(const std::string& uid) const;
-  // Of the domain. Empty if it does not exist.
+  // Returns the namespace of the domain. Empty if it does not exist.
   [[nodiscard]] std::string NamespaceOf(const std::string& uid) const;
-  // Those for a channel that no node was found for yet.
+  // Returns channel claims of the domain that wait for a node.
   [[nodiscard]] std::vector<std::shared_ptr<const api::ResourceClaim>> WaitingClaims(
       const std::string& uid) const;
-  // Claims that are kept: those of other drivers are not.
+  // Returns the number of claims in the cache. Claims of other drivers are not kept.
   [[nodiscard]] std::size_t claims() const { return claims_.size(); }
-  // Those that the domain's DaemonSets made.
+  // Returns the pods that DaemonSets made for the domain.
   [[nodiscard]] std::vector<std::shared_ptr<const api::DaemonPod>> DaemonPods(
       const std::string& uid) const;
-  // The nodes that carry the domain's label.
+  // Returns the nodes with the domain's label.
   [[nodiscard]] std::vector<std::shared_ptr<const api::Node>> LabelledNodes(
       const std::string& uid) const {
     return nodes_.ByIndex(uid);
@@ -85,7 +86,7 @@ class Cache {
   }
 
  private:
-  // The kinds of one driver namespace: the rights to them are granted there.
+  // The kinds that are watched in each driver namespace. A Role there grants the permissions.
   struct DriverNamespace {
     DriverNamespace(std::string name, Cache& cache, base::Logger& logger);
     const std::string ns;
@@ -94,7 +95,7 @@ class Cache {
     kube::Store<api::Clique> cliques;
   };
 
-  // Those with a pod, member or claim on the node.
+  // Returns the domains with a pod, member or claim on the node.
   [[nodiscard]] std::set<std::string> DomainsOn(const std::string& node) const;
   void OnClaim(const std::shared_ptr<const api::ResourceClaim>& before,
                const std::shared_ptr<const api::ResourceClaim>& after);
@@ -108,8 +109,9 @@ class Cache {
   void OnReboot(const api::Node& node);
   void TakeClaims(Observed& observed) const;
   [[nodiscard]] std::vector<std::string> DomainsConcernedBy(const api::ResourceClaim& claim) const;
-  // Whether what changes of the claim can matter to that domain. One that is not known, or no more,
-  // may be of any namespace.
+  // Returns whether a change of the claim can concern the domain. The claim must be in the domain's
+  // namespace or in a driver namespace. A domain that the cache does not have may be in any
+  // namespace.
   [[nodiscard]] bool Concerns(const api::ResourceClaim& claim, const std::string& uid) const;
   void AddCliqueSharers(Observed& observed) const;
   void AddReboots(Observed& observed) const;
@@ -121,14 +123,14 @@ class Cache {
   kube::Store<api::ResourceClaim, kube::PackedForm> claims_;
   kube::Store<api::Node, kube::PackedForm> nodes_;
   ResourceSliceIndex slice_index_;
-  bool nobody_published_ = true;  // As of the last change. Used by the watch thread.
+  bool nobody_published_ = true;  // No node published at the last change. Used by the watch thread.
   std::vector<std::unique_ptr<DriverNamespace>> driver_namespaces_;
-  // Daemon pods from before a reboot of their node, with the start of their container then: until
-  // they have come up once more.
+  // Daemon pods from before a reboot of their node, with the start of their container at that time.
+  // A pod is removed when its container has started again.
   base::Guarded<std::map<kube::Uid, std::string>> before_reboot_;
-  // Claims that lost their allocation and are not gone yet: their pods have ended, and wait for
-  // nothing. (The scheduler may take an allocation back to try another node: until there is one,
-  // nobody is told that such a pod waits.) Bound: those of `claims_`.
+  // Claims that lost their allocation and still exist. Their pods have ended, so they do not wait
+  // for a node. Exception: the scheduler may undo an allocation to try another node. Such a pod is
+  // not reported as waiting until it has a node again. Bound: the number of `claims_`.
   base::Guarded<std::set<kube::Uid>> released_;
 };
 

@@ -1,12 +1,13 @@
-// Which nodes publish ResourceSlices of our driver: those whose kubelet plugin is registered. The
-// kubelet takes the slices away some time after a plugin has gone. And what plugins say there of
-// the node's fabric: an error is a taint of its devices. A slice that is not in the pool of its own
-// node, or shares counters, is no plugin's: it can keep the scheduler from other nodes' channels.
-// It counts for nothing, and the log names it.
+// Index of nodes that publish ResourceSlices of the driver.
 //
-// No kube::Store: of thousands of objects a few words each are enough. Thread-safe: written by the
-// watch thread, read by any. A change costs a pass over all, which is some ten microseconds for
-// five thousand nodes.
+// Such a node has a registered kubelet plugin; the kubelet deletes the slices some time after a
+// plugin has stopped. A taint of the devices reports an error of the node's fabric. A slice in a
+// pool of another name than its node, or with shared counters, is not from a plugin. Such a slice
+// can keep the scheduler from channels of other nodes. It is ignored, and the log names it.
+//
+// Not a kube::Store, because a few words for each of thousands of objects are enough. Thread-safe:
+// the watch thread writes it, any thread reads it. A change costs a pass over all slices: some 10
+// µs for 5000 nodes.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +24,8 @@ namespace compute_domain {
 
 class ResourceSliceIndex final : public kube::ReflectorSink {
  public:
-  // A node has its first slice, or lost its last, or its fabric is said to be another. Runs on the
-  // writer's thread, outside the lock.
+  // Called when a node gets its first slice or loses its last, or when its fabric error changes.
+  // Runs on the writer's thread, outside the lock.
   using Changed = std::function<void(const std::string& node)>;
 
   ResourceSliceIndex(Changed changed, base::Logger& logger)
@@ -32,7 +33,7 @@ class ResourceSliceIndex final : public kube::ReflectorSink {
 
   [[nodiscard]] bool Contains(const std::string& node) const;
   [[nodiscard]] bool IsEmpty() const;
-  // The error of the node's fabric, in a word of the plugin; empty: it publishes none.
+  // Returns the error of the node's fabric, one word from the plugin. Empty if there is none.
   [[nodiscard]] std::string FabricErrorOf(const std::string& node) const;
 
   void BeginReplace() override { incoming_.clear(); }
@@ -44,25 +45,25 @@ class ResourceSliceIndex final : public kube::ReflectorSink {
  private:
   struct Slice {
     std::string node = {};
-    std::size_t uid_hash = 0;  // Tells apart the few slices of one node.
+    std::size_t uid_hash = 0;  // Distinguishes the few slices of one node.
     std::string fabric_error = {};
   };
-  using Slices = std::vector<Slice>;  // Sorted by node and UID, each once.
-  struct NodeState {                  // By all slices of a node.
+  using Slices = std::vector<Slice>;  // Sorted by node and UID, without duplicates.
+  struct NodeState {                  // Combines all slices of a node.
     bool publishes = false;
     std::string fabric_error = {};
     friend bool operator==(const NodeState&, const NodeState&) = default;
   };
 
-  // Whether it is no plugin's. Names its node in the log, the first time.
+  // Returns whether the slice is not from a kubelet plugin. Logs its node once.
   [[nodiscard]] bool IsForeign(json::View object);
   [[nodiscard]] static Slice Decode(json::View object);
   [[nodiscard]] static NodeState StateOf(const Slices& slices, const std::string& node);
 
   const Changed changed_;
   base::Logger& logger_;
-  std::set<std::string> accused_;  // Nodes that the log has named; not more than a hundred.
-  Slices incoming_;                // Of the list being read. Used by the reflector's thread.
+  std::set<std::string> accused_;  // Nodes that were logged; at most 100.
+  Slices incoming_;                // Slices of the list being read. Used by the reflector's thread.
   base::Guarded<Slices> slices_;
 };
 

@@ -1,4 +1,4 @@
-// What may be done about a domain, as values. Pure.
+// Actions on one domain, as values. Pure.
 #pragma once
 
 #include <optional>
@@ -12,42 +12,43 @@
 
 namespace compute_domain {
 
-// The time of a decision: `monotonic` for windows, `wall` for what people and other processes
-// wrote.
+// The time of a decision. `monotonic` measures durations; `wall` compares with times that people
+// and other processes wrote.
 struct Instant {
   base::Clock::TimePoint monotonic = {};
   base::Clock::WallTime wall = {};
 };
 
-// Actions. Each carries what makes it safe to repeat and harmless when stale.
+// Actions. Each carries what makes it safe to repeat, and harmless if it is stale.
 
-// Creates `object`. If the name is taken that becomes evidence.
+// Creates `object`. If the name is taken, this becomes evidence.
 struct Create {
   Kind kind = {};
   kube::ObjectKey key = {};
   json::Value object = {};
 };
-// Deletes this incarnation only.
+// Deletes the object only if it has this UID.
 struct Delete {
   Kind kind = {};
   kube::ObjectKey key = {};
   kube::Uid uid = {};
 };
-// Deletes a daemon pod, so that another takes its place; one of few in the cluster at a time.
+// Deletes a daemon pod so that the DaemonSet replaces it. Only a few replacements run in the
+// cluster at a time.
 struct ReplaceDaemon {
   kube::ObjectKey key = {};
   kube::Uid uid = {};
   std::string node = {};
   std::string clique = {};
 };
-// Makes `finalizers` the object's, if it still has this resourceVersion.
+// Sets the object's finalizers, if it still has this resourceVersion.
 struct WriteFinalizers {
   Kind kind = {};
   kube::ObjectMeta object = {};
   std::vector<std::string> finalizers = {};
 };
-// Makes `daemons`, `held` and `joining` the clique's, and `owners` if they are not null, if it
-// still has this resourceVersion.
+// Sets the clique's `daemons`, `held` and `joining`, if it still has this resourceVersion. Sets its
+// owner references if `owners` is not null.
 struct WriteClique {
   kube::ObjectMeta clique = {};
   std::vector<api::Member> daemons = {};
@@ -55,27 +56,27 @@ struct WriteClique {
   int joining = 0;
   json::Value owners = {};
 };
-// Makes `pod_template` the DaemonSet's, whatever somebody made of it, if it still has this
-// resourceVersion; `stamp` is its template-hash annotation.
+// Replaces the DaemonSet's pod template, including any edits, if it still has this resourceVersion.
+// `stamp` is its template-hash annotation.
 struct WritePodTemplate {
   kube::ObjectMeta daemon_set = {};
   json::Value pod_template = {};
   std::string stamp = {};
 };
-// Puts `labels` on the object, and `owners` as its only ones if they are not null, if it still has
-// this resourceVersion: so that everybody sees again whose it is.
+// Sets `labels`, if the object still has this resourceVersion. Replaces all owner references with
+// `owners` if that is not null. This shows again which domain the object belongs to.
 struct WriteIdentity {
   Kind kind = {};
   kube::ObjectMeta object = {};
   json::Value labels = {};
   json::Value owners = {};
 };
-// Takes the domain label off the node, if it still has this domain's UID as value.
+// Removes the node's domain label, if its value is still this domain's UID.
 struct RemoveNodeLabel {
   std::string node = {};
   std::string domain = {};
 };
-// Puts the domain label back on the node, if it has none by now.
+// Sets the node's domain label again, if it still has none.
 struct RestoreNodeLabel {
   std::string node = {};
   std::string domain = {};
@@ -85,18 +86,18 @@ struct WriteStatus {
   kube::ObjectMeta domain = {};
   api::DomainStatus status = {};
 };
-// Live reads, whose findings become evidence.
+// Live reads. Their results become evidence.
 struct ReadOwner {
-  std::optional<kube::ObjectKey> key = {};  // Without a name every ComputeDomain is looked at.
+  std::optional<kube::ObjectKey> key = {};  // If empty, all ComputeDomains are searched.
 };
 struct ReadChildren {
-  std::string workload_namespace = {};  // Of the domain; empty: not known.
+  std::string workload_namespace = {};  // Namespace of the domain. Empty if it is not known.
 };
-struct ReadDaemons {};  // Their pods, and the cliques.
+struct ReadDaemons {};  // Reads daemon pods and cliques.
 struct ReadClaims {
   std::string ns = {};
 };
-// Whether these Nodes exist.
+// Reads whether these Nodes exist.
 struct ReadNodes {
   std::vector<std::string> names = {};
 };
@@ -113,22 +114,23 @@ using Action =
     std::variant<Create, Delete, ReplaceDaemon, WriteFinalizers, WriteClique, WritePodTemplate,
                  WriteIdentity, RemoveNodeLabel, RestoreNodeLabel, WriteStatus, ReadOwner,
                  ReadChildren, ReadDaemons, ReadClaims, ReadNodes, ReadPodConditions, ReadTaken>;
-using Step = std::vector<Action>;  // Its actions may travel side by side.
+using Step = std::vector<Action>;  // Its actions may be sent in parallel.
 
 [[nodiscard]] Concern ConcernOf(const Action& action);
 
-// "create DaemonSet cdom-system/x": for errors and logs, and it says which action is tried again.
+// Returns a description such as "create DaemonSet cdom-system/x", for errors and logs. It is also
+// the key of the action's retries.
 [[nodiscard]] std::string Describe(const Action& action);
 [[nodiscard]] bool IsWrite(const Action& action);
-// In the version that is preferred.
+// Returns the resource in the preferred version.
 [[nodiscard]] const kube::Resource& ResourceOf(Kind kind);
 
-// What a successful write leaves for the cache to catch up with.
+// State that the cache must reach after a successful write.
 struct Expectation {
   Kind kind = {};
   kube::ObjectKey key = {};
-  std::string resource_version = {};  // The store must be as new as this; or, if empty,
-  kube::Uid gone = {};                // this incarnation must be gone or on its way.
+  std::string resource_version = {};  // Minimum version of the store. Empty if `gone` is set.
+  kube::Uid gone = {};                // UID of an object that must be deleted or terminating.
 };
 
 }  // namespace compute_domain

@@ -1,15 +1,16 @@
-// What a domain needs done. Each concern fails, waits and is tried again by itself. Pure.
+// Areas of work for one domain. Pure.
+// Each area fails, waits and is retried independently.
 #pragma once
 
 namespace compute_domain {
 
 enum class Concern {
-  kFinalizer,   // Of the domain: stored before its first child, removed last.
+  kFinalizer,   // The domain's finalizer: stored before the first child, removed last.
   kChildren,    // DaemonSet and claim templates.
   kMembership,  // Cliques.
-  kLabels,      // Of nodes.
+  kLabels,      // Node labels.
   kRollout,     // Replacement of daemons.
-  kReads,       // Live reads. A rule that lacks one waits, and no other does.
+  kReads,       // Live reads. Only the rule that needs one waits for it.
   kStatus,
 };
 

@@ -1,4 +1,4 @@
-// What a daemon pod says of its node. Pure.
+// Daemon pod of each node, and whether the node lives. Pure.
 #pragma once
 
 #include <map>
@@ -8,41 +8,42 @@
 
 namespace compute_domain {
 
-// What is known of a node. Of one that an old view lacks, or shows as not ready, nothing is.
+// State of a node. kNotKnown if a stale cache lacks the node or shows it as not ready.
 enum class NodeLife { kLives, kLost, kNotKnown };
 [[nodiscard]] NodeLife LifeOf(const Observed& observed, const std::string& node);
 
-// Whether the node is known to be gone or not ready.
+// Returns whether the node is known to be not ready, or not to exist.
 [[nodiscard]] bool IsLost(const Observed& observed, const std::string& node);
 
-// Whether what ran on the node has ended with it: it has been lost for as long as Kubernetes waits
-// before it evicts pods, or a live read has shown that there is no such Node. A node that is not
-// ready may only have lost its network.
+// Returns whether everything that ran on the node has ended. A live read of the Node decides, if
+// there was one: ended means that it does not exist. Otherwise the node must have been lost for 5
+// minutes, after which Kubernetes evicts pods. A node that is not ready may only have lost its
+// network.
 [[nodiscard]] bool HasEnded(const Observed& observed, const std::string& node);
-// Whether a live read could show that: the view, which is current, lacks the node.
+// Returns whether a live read of the Node is needed: the cache is fresh and lacks the node.
 [[nodiscard]] bool MayHaveEnded(const Observed& observed, const std::string& node);
 
-// Whether the daemon is ready and stays.
+// Returns whether the daemon is ready and is not being deleted.
 [[nodiscard]] bool Serves(const api::DaemonPod& pod);
 
-// Whether the entry of a daemon that writes its own has another address than its pod: that of the
-// pod before, say, which may be a stranger's by now. Its peers look for it there.
+// Returns whether the entry of a daemon that writes its own entry has another address than its pod.
+// The address may be that of an earlier pod and belong to a stranger by now. Peers connect to it.
 [[nodiscard]] bool IsSoughtElsewhere(const api::DaemonPod& pod, const api::Member& entry);
 
-// Where the clique of a pod lies: in the pod's own namespace. Two DaemonSets of one domain in two
-// driver namespaces have two cliques of one id, whose daemons know nothing of each other.
+// Location of a clique: the namespace of its pods, and its id. Two DaemonSets of one domain in two
+// driver namespaces have two cliques with one id, and their daemons do not know each other.
 struct CliquePlace {
   std::string ns = {};
   std::string id = {};
   friend auto operator<=>(const CliquePlace&, const CliquePlace&) = default;
 };
 
-// Whether the pod belongs in the clique: one without the label is only starting.
+// Returns whether the pod may belong to the clique. A pod without the label is still starting.
 [[nodiscard]] bool MayBeIn(const api::DaemonPod& pod, const std::string& clique);
 [[nodiscard]] bool MayBeIn(const api::DaemonPod& pod, const CliquePlace& clique);
 
-// The pod that counts for each node: of several, one that stays before one that goes, then the
-// newest. They point into `observed`.
+// Returns one daemon pod for each node: a pod that is not being deleted is preferred, then the
+// newest. The pointers point into `observed`.
 using PodByNode = std::map<std::string, const api::DaemonPod*>;
 [[nodiscard]] PodByNode PodsThatCount(const Observed& observed);
 

@@ -1,5 +1,4 @@
-// What goes for every domain: settings, how fresh each cache is, and the permissions that are
-// missing. Pure.
+// Facts about all domains: settings, freshness of caches, missing permissions. Pure.
 #pragma once
 
 #include <chrono>
@@ -17,83 +16,92 @@
 
 namespace compute_domain {
 
-// Whether daemons are replaced under a job, which ends with its IMEX.
+// Whether daemons are replaced under a job. The job ends when its IMEX stops.
 enum class RolloutPolicy { kWhenIdle, kAlways };
 
 struct RolloutSettings {
-  RolloutPolicy policy = RolloutPolicy::kWhenIdle;  // Of domains that do not say it themselves.
-  int cliques_max = 3;                              // Of the whole cluster, at a time.
-  std::chrono::seconds settle{10};                  // A replacement has to serve for so long.
-  std::chrono::seconds deadline{300};               // And must begin to within this.
+  RolloutPolicy policy = RolloutPolicy::kWhenIdle;  // Default for domains without the annotation.
+  int cliques_max = 3;  // Cliques of the whole cluster that may be in a rollout at a time.
+  std::chrono::seconds settle{10};     // A replacement must serve for this long.
+  std::chrono::seconds deadline{300};  // A replacement must start to serve within this time.
 };
 
-// How current the view of a kind is. What is missing from one that is not fresh is unknown, and
-// what is unknown changes nothing.
+// Freshness of a cache. An object that is missing from a stale cache may still exist, so its
+// absence changes nothing.
 enum class Freshness {
-  kUnknown,  // It was never read: it is not served, or we have no right to it.
-  kStale,    // As it was a minute ago, or longer.
+  kUnknown,  // Never read: the kind is not served, or the permission is missing.
+  kStale,    // Last known to be current at least a minute ago.
   kFresh,
 };
 
-// How well everything is seen.
+// Freshness of each cache, and what prevents reading it.
 struct Views {
-  Freshness slices = Freshness::kUnknown;  // ResourceSlices of our driver.
+  Freshness slices = Freshness::kUnknown;  // ResourceSlices of the driver.
   Freshness nodes = Freshness::kFresh;
-  std::string nodes_problem = {};  // Why they are not read, and what to do. Empty: nothing to tell.
+  // Why they cannot be read, and how to fix it. Empty if there is nothing to report.
+  std::string nodes_problem = {};
   std::string daemons_problem = {};  // The same for daemon pods and cliques.
-  // Whether DaemonSets and claim templates are watched at this moment.
+  // DaemonSets and claim templates are being watched at this moment.
   bool children_are_current = true;
   Freshness claims = Freshness::kFresh;
-  bool claims_are_current = true;  // They are watched at this moment.
+  bool claims_are_current = true;  // Claims are being watched at this moment.
+  // False if the API server refuses to list or watch claims.
   bool claims_are_read = true;
-  // False: we have no right to them, and go on without. Who uses a domain is not known then.
+  // False if cdom has no permission for claims, and works without them. Then it does not know which
+  // pods use a domain.
   bool claims_are_granted = true;
-  std::string claims_problem = {};  // Why they are not read, and what to do; empty: they are.
-  // Additional driver namespaces that are refused to us: deleted, or without their Role.
+  // Why claims cannot be read, and how to fix it. Empty if they can.
+  std::string claims_problem = {};
+  // Additional driver namespaces that refuse cdom: they were deleted, or lack their Role.
   std::set<std::string> refused_namespaces = {};
-  // Of resource.k8s.io, for each kind of ours on its own: what the API server serves; empty: none.
+  // Versions of resource.k8s.io that the API server serves, for each kind. Empty if none.
   std::string template_version = kube::kResourceClaimTemplates.version;
   std::string claim_version = kube::kResourceClaims.version;
-  // A kind that cannot be read, and without which no child is made: the reason for the condition
-  // (DRANotServed, RightMissing) and a sentence that says what to do. Empty: all is well.
+  // A kind that children depend on and that cannot be read: the condition's reason (DRANotServed or
+  // RightMissing), and how to fix it. Empty if all can be read.
   std::string problem_reason = {};
   std::string problem = {};
   friend bool operator==(const Views&, const Views&) = default;
 };
 
-// What goes for every domain.
+// Facts about all domains.
 struct Facts {
-  std::vector<std::string> driver_namespaces = {};  // The first is where children are made.
-  std::string user = {};  // As whom the API server knows this process. Empty if it is not known.
+  std::vector<std::string> driver_namespaces = {};  // Children are created in the first.
+  std::string user = {};  // User name of this process at the API server. Empty if it is not known.
   daemon_set::DaemonSetSettings daemons = {};
-  // IMEX is somebody else's, on the hosts: domains have a claim template for their workload, and
-  // no daemons, cliques or labels of nodes.
+  // The hosts run IMEX. Domains have a claim template for their workload, but no daemons, cliques
+  // or node labels.
   bool imex_on_hosts = false;
   std::chrono::seconds deletion_grace{600};
-  std::chrono::milliseconds status_window{500};  // And the first of a clique's.
-  // Whether a domain's owner reads the names of what lies in other namespaces.
+  // Minimum time between two status writes; also the first window of a clique.
+  std::chrono::milliseconds status_window{500};
+  // Whether messages of a domain may name objects in other namespaces.
   bool names_others = false;
-  // As api::kLeavingTaints, whose they are unless somebody knows better.
+  // Taint keys that announce a node's removal, in the form of api::kLeavingTaints.
   std::vector<std::string> leaving_taints = {api::kLeavingTaints.begin(),
                                              api::kLeavingTaints.end()};
-  // An index is kept this long for a node whose daemon went.
+  // An index is kept this long for a node whose daemon was deleted.
   std::chrono::seconds index_hold{60};
-  // A node keeps the domain's label this long after the last claim on it: its plugin comes first.
+  // A node keeps the domain's label this long after its last claim, so that its plugin can remove
+  // the label first.
   std::chrono::seconds label_hold{30};
   RolloutSettings rollout = {};
-  // A daemon of the new template that does not serve, and where: no more are replaced anywhere.
+  // A daemon of the new template that does not serve, and its node. Until it is fixed, no daemon is
+  // replaced in any domain. Empty if the rollout continues.
   std::string rollout_stopped = {};
-  // Whether another clique of the cluster may begin to be replaced.
+  // Whether the rollout may start in another clique of the cluster.
   bool rollout_has_room = true;
-  // A node may be without for this long before that is said: while its plugin starts, for instance.
-  // A kubelet that restarts takes its slices away, and the plugin needs 30 s to put them back.
+  // How long a node may be without ResourceSlices before this is reported, e.g. while its plugin
+  // starts. A restarting kubelet deletes the slices, and the plugin needs 30 s to publish them
+  // again.
   std::chrono::seconds plugin_patience{60};
   Views views = {};
-  // Rights that the API server refused us, and until when we do without: any may be granted later.
+  // Permissions that the API server refused, and when each is tried again: it may be granted later.
   std::map<kube::Permission, base::Clock::TimePoint> missing_permissions = {};
-  bool status_is_pruned = false;  // The installed CRD knows only the reference's status fields.
+  // The installed CRD has only the status fields of the reference driver.
+  bool status_is_pruned = false;
 
-  // Until when we do without the right; empty: it is not known to be missing.
+  // Returns until when cdom works without the permission. Empty if it is not known to be missing.
   [[nodiscard]] std::optional<base::Clock::TimePoint> MissingUntil(
       const char* verb, const kube::Resource& resource) const {
     const auto lacked = missing_permissions.find({.verb = verb, .resource = resource.plural});

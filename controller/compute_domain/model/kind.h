@@ -1,4 +1,4 @@
-// The kinds of objects that belong to a domain, and what is known of a child's name. Pure.
+// Kinds of a domain's objects, and conflicts over a child's name. Pure.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace compute_domain {
 
 enum class Kind { kComputeDomain, kDaemonSet, kClaimTemplate, kClique, kDaemonPod, kClaim, kNode };
 
-// What has the name of a child.
+// The object that has the name of a child.
 struct NameHolder {
   kube::ObjectMeta meta = {};
   std::string domain = {};
@@ -19,7 +19,7 @@ struct NameHolder {
   std::string template_hash = {};
 };
 
-// What failed or stands in the way, for the domain's condition.
+// A failure or an obstacle, as the domain's condition reports it.
 struct Failure {
   std::string reason = {};
   std::string message = {};

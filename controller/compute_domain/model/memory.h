@@ -1,4 +1,4 @@
-// What the process remembers of one domain from one pass to the next. Pure.
+// What the process remembers of one domain between two passes. Pure.
 #pragma once
 
 #include <chrono>
@@ -17,30 +17,33 @@
 
 namespace compute_domain {
 
-// A daemon that was replaced, until its replacement has settled.
+// A replaced daemon, until its replacement has settled.
 struct Replacement {
   std::string node = {};
   kube::Uid replaced = {};
   base::Clock::TimePoint began = {};
-  std::optional<base::Clock::TimePoint> serves_since = {};  // As clique and status say, too.
+  // Since when the replacement serves, also according to clique and status. Empty if it does not.
+  std::optional<base::Clock::TimePoint> serves_since = {};
   friend bool operator==(const Replacement&, const Replacement&) = default;
 };
 
-// The writes of one clique by this process that followed one another closely.
+// Writes of one clique by this process, each soon after the one before.
 struct CliqueBatching {
   base::Clock::TimePoint last = {};
-  std::chrono::milliseconds window{0};  // What changes soon after it is written together.
+  // Changes within this time after a write are written together.
+  std::chrono::milliseconds window{0};
   friend bool operator==(const CliqueBatching&, const CliqueBatching&) = default;
 };
 
-// The IMEX that the pods of a claim began with. There are as many as claims in use, and hashes are
-// enough to tell that it is another one by now.
+// The IMEX instance with which the pods of a claim started. Hashes suffice to detect a restart, and
+// keep this small: there is one for each claim in use.
 struct ImexOfJob {
-  std::size_t claim = 0;  // UID of the claim.
-  // When the instance was started, as its daemon reported first. Absent: no pod has begun.
+  std::size_t claim = 0;  // Hash of the claim's UID.
+  // Hash of the instance's start time, as the daemon first reported it. Empty if no pod has
+  // started.
   std::optional<std::size_t> began = {};
-  bool is_another = false;            // It was started again since.
-  base::Clock::TimePoint since = {};  // Seen in use.
+  bool is_another = false;            // IMEX was started again since then.
+  base::Clock::TimePoint since = {};  // When the claim was first seen in use.
   friend bool operator==(const ImexOfJob&, const ImexOfJob&) = default;
 };
 
@@ -48,83 +51,85 @@ struct ImexOfJob {
 struct MemberPhase {
   enum class Is { kStarting, kServing, kLeaving };
   Is is = Is::kStarting;
-  // When the phase began. Absent if it began before this process looked at the domain first.
+  // When the phase began. Empty if that was before this process first saw the domain.
   std::optional<base::Clock::TimePoint> since = {};
   base::Clock::WallTime since_wall = {};
   friend bool operator==(const MemberPhase&, const MemberPhase&) = default;
 };
 
-// What was rendered of the children that depend on the domain's UID and the settings alone, as
-// their hashes: these are for good, and to render them again is most of a plan. Empty: not known.
+// Hashes of the rendered children that depend only on the domain's UID and the settings. They never
+// change, and rendering them again is most of the cost of a plan. Empty if not yet rendered.
 struct RenderedHashes {
   std::string daemon_set = {};
   std::string daemon_template = {};
 };
 
-// An action that failed, and is tried again; or one that was done and is not repeated at once.
+// An action that failed and is retried, or that succeeded and must not be repeated at once.
 struct Retry {
   Concern concern = {};
   base::Backoff backoff = {};
-  // Not before, unless it failed for the first time and something has changed since.
+  // Not retried before this time, unless it failed for the first time and something has changed
+  // since.
   base::Clock::TimePoint until = {};
   bool is_first = false;
-  bool is_wanted = true;  // The last plan has it.
-  // What a person has to know of it. Empty: it passes by itself.
+  bool is_wanted = true;  // The last plan contains the action.
+  // What to report to users. Empty if the failure passes without a person's help.
   std::optional<Failure> failure = {};
-  std::optional<NameTaken> taken = {};  // Of a child that cannot be created.
+  std::optional<NameTaken> taken = {};  // Empty unless an object holds the name of this child.
 };
 
 enum class ChildRole { kDaemonTemplate, kDaemonSet, kWorkloadTemplate };
 
-// What this process remembers of the domain from one pass to the next. It paces and explains: a new
-// process does without.
+// What this process remembers of a domain between two passes. It only paces and explains: a new
+// process works without it.
 struct Memory {
   std::optional<base::Clock::TimePoint> status_written = {};
   std::optional<base::Clock::TimePoint> deletion_seen = {};
   RenderedHashes rendered = {};
-  std::map<std::string, CliqueBatching> clique_batching = {};  // By the name of the clique.
-  // Labelled nodes without an allocated channel claim of the domain, and since when they are seen
-  // so.
+  std::map<std::string, CliqueBatching> clique_batching = {};  // Key: name of the clique.
+  // Labelled nodes without an allocated channel claim of the domain, and when this was first seen.
   std::map<std::string, base::Clock::TimePoint> idle_since = {};
-  // Nodes that are not ready, and since when they are seen so.
+  // Nodes that are not ready, and when this was first seen.
   std::map<std::string, base::Clock::TimePoint> lost_since = {};
-  std::set<std::string> lost_for_long = {};  // Those of them for which it has been five minutes.
-  // Daemon pods that are being deleted, by UID, and since when they are seen so.
+  // Nodes of `lost_since` that have been lost for 5 minutes.
+  std::set<std::string> lost_for_long = {};
+  // Daemon pods that are being deleted, by UID, and when this was first seen.
   std::map<kube::Uid, base::Clock::TimePoint> leaving_since = {};
-  // Daemon pods that do not serve, by UID, and since when they are seen so. Unset: since before
-  // this process looked at the domain first.
+  // Daemon pods that do not serve, by UID, and when this was first seen. The time is empty if that
+  // was before this process first saw the domain.
   std::map<kube::Uid, std::optional<base::Clock::TimePoint>> unready_since = {};
-  std::map<std::string, MemberPhase> phases = {};  // By node; of members and nodes that will be.
-  // Nodes that pods of the domain use without its label, and since when they are seen so.
+  // Key: node. Contains members and nodes that will be members.
+  std::map<std::string, MemberPhase> phases = {};
+  // Nodes that pods of the domain use without its label, and when this was first seen.
   std::map<std::string, base::Clock::TimePoint> unlabelled_since = {};
-  // Nodes that we took the label off, until a live read shows that no claim came meanwhile.
+  // Nodes whose label cdom removed, until a live read shows that no claim arrived meanwhile.
   std::set<std::string> labels_removed = {};
-  // Nodes that pods of the domain are on and that publish no ResourceSlice of our driver, and since
-  // when they are seen so.
+  // Nodes with pods of the domain and without a ResourceSlice of the driver, and when this was
+  // first seen.
   std::map<std::string, base::Clock::TimePoint> silent_since = {};
-  std::map<std::string, Replacement> replacements = {};  // By clique.
-  // By node, for as long as the claim is in use there.
+  std::map<std::string, Replacement> replacements = {};  // Key: clique.
+  // Key: node. Kept while the claim is in use there.
   std::map<std::string, ImexOfJob> imex_of_jobs = {};
-  // The claims of its daemons all carry its label, so that they can be asked for by it.
+  // All claims of its daemons have the domain label, so that a label selector finds them.
   bool claims_are_labelled = false;
-  // Children that were seen, or made. If one is missing now, the domain may be gone.
+  // Children that were seen or created. If one is missing now, the domain may be deleted.
   std::set<ChildRole> children_seen = {};
-  // Why pods wait, as it was read last, and when.
+  // Scheduler messages about pending pods, by pod name, and when they were last read.
   std::map<std::string, std::string> scheduler_messages = {};
   std::optional<base::Clock::TimePoint> scheduler_messages_read = {};
-  // What was told of pods that wait: the reason, by the pod's UID.
+  // Reasons of the Events that were sent about pending pods, by the pod's UID.
   std::map<kube::Uid, std::string> event_reasons = {};
-  std::map<std::string, Retry> retries = {};  // By what Describe() says of the action.
+  std::map<std::string, Retry> retries = {};  // Key: Describe() of the action.
 };
 
-// What an action changes in what is remembered.
+// The changes that an action makes to a Memory.
 struct StatusWritten {};
 struct ChildMade {
   ChildRole role = {};
 };
 struct CliqueWritten {
   std::string clique = {};
-  std::chrono::milliseconds first_window{0};  // Of a clique that was at rest.
+  std::chrono::milliseconds first_window{0};  // The first window of a clique that was at rest.
 };
 struct ReplacementBegan {
   std::string clique = {};
@@ -145,27 +150,27 @@ struct ClaimsRead {
   std::set<std::string> nodes_in_use = {};
 };
 struct SchedulerMessagesRead {
-  std::map<std::string, std::string> messages = {};  // By the pod's name.
+  std::map<std::string, std::string> messages = {};  // Key: name of the pod.
 };
 struct EventsSent {
-  std::map<kube::Uid, std::string> reasons = {};  // By the UID of a pod that waits.
+  std::map<kube::Uid, std::string> reasons = {};  // Key: UID of the pending pod.
 };
-// It is not sent (again) before a back-off is over.
+// The action is not sent, or not sent again, before a back-off is over.
 struct ActionDelayed {
-  std::string action = {};  // As Describe() says it, here and below.
-  bool is_waiting = false;  // For one that began before. Nothing else is set then.
+  std::string action = {};  // Describe() of the action, here and below.
+  bool is_waiting = false;  // Waits for an earlier back-off. No other field is set then.
   Concern concern = {};
-  std::chrono::nanoseconds at_least{0};  // As the server asked.
-  double spread = 0;         // From 0 to 1: so that domains that failed together are apart then.
-  bool is_conflict = false;  // The cache was behind, which passes soon.
-  bool is_done = false;      // It succeeded, and is not to be repeated at once.
+  std::chrono::nanoseconds at_least{0};  // Minimum delay, as the server asked.
+  double spread = 0;         // From 0 to 1. Spreads the retries of domains that failed together.
+  bool is_conflict = false;  // The cache was stale, which passes soon.
+  bool is_done = false;      // It succeeded, and must not be repeated at once.
   std::optional<Failure> failure = {};
   std::optional<NameTaken> taken = {};
 };
 struct ActionDone {
   std::string action = {};
 };
-// A plan was made: what it does not have is not tried again.
+// A plan was made. Actions that are not in it are not retried.
 struct PlanMade {};
 using MemoryChange =
     std::variant<StatusWritten, ChildMade, CliqueWritten, ReplacementBegan, ReplacementFailed,

@@ -1,4 +1,4 @@
-// Everything known about one domain UID, as values: what the planner decides by.
+// Everything that is known about one domain; the input of the planner.
 #pragma once
 
 #include <map>
@@ -15,8 +15,8 @@
 
 namespace compute_domain {
 
-// What carries the domain's UID, or was made for it. `daemon_pods` have the domain's label and a
-// DaemonSet as controller; `claims` name the domain in a device config.
+// Objects that have the domain's UID or were made for it. `daemon_pods` have the domain's label and
+// a DaemonSet as controller. `claims` name the domain in a device config.
 struct Children {
   std::vector<api::DaemonSet> daemon_sets = {};
   std::vector<api::ResourceClaimTemplate> templates = {};
@@ -30,35 +30,35 @@ struct Children {
 struct NameCheck {
   enum class Is {
     kNotAsked,
-    kTaken,  // A create was refused, and who has it was not read yet.
-    kFree,   // As a live read says.
-    kFound,  // A live read or the reply to a write says who has it.
+    kTaken,  // A create was refused, and the object that has the name was not read yet.
+    kFree,   // A live read found no object.
+    kFound,  // A live read, or the reply to a write, shows the object that has the name.
   };
   Is is = Is::kNotAsked;
-  NameHolder holder = {};  // kFound.
+  NameHolder holder = {};  // Only for kFound.
 };
 [[nodiscard]] inline NameCheck Found(NameHolder holder) {
   return {NameCheck::Is::kFound, std::move(holder)};
 }
 
-// What live reads found in this pass; absent: not read.
+// Results of this pass's live reads. Empty if not read.
 struct Evidence {
-  // The ComputeDomain with this UID; the inner one is empty if there is none.
+  // The ComputeDomain with this UID. The inner value is empty if it does not exist.
   std::optional<std::optional<kube::ObjectMeta>> owner = {};
   std::optional<Children> children = {};
   std::optional<std::vector<api::DaemonPod>> daemon_pods = {};
-  std::vector<api::Clique> cliques = {};                       // Read together with them.
-  std::optional<std::vector<api::ResourceClaim>> claims = {};  // Of the domain's namespace.
-  std::map<std::string, bool> nodes = {};                      // Whether they exist, by name.
-  // Why pods wait, by name: the scheduler's own words; empty: it said nothing.
+  std::vector<api::Clique> cliques = {};                       // Read together with `daemon_pods`.
+  std::optional<std::vector<api::ResourceClaim>> claims = {};  // Claims in the domain's namespace.
+  std::map<std::string, bool> nodes = {};  // Whether each node exists. Key: name.
+  // Scheduler messages about pending pods, by pod name. A message is empty if there is none.
   std::optional<std::map<std::string, std::string>> scheduler_messages = {};
-  std::map<std::pair<Kind, kube::ObjectKey>, NameCheck> names = {};  // Of children.
+  std::map<std::pair<Kind, kube::ObjectKey>, NameCheck> names = {};  // Names of children.
 
-  // The domain as a live read showed it. Null: it is gone, or nobody looked.
+  // Returns the domain as a live read showed it. Null if it does not exist or was not read.
   [[nodiscard]] const kube::ObjectMeta* LiveOwner() const {
     return owner && *owner ? &**owner : nullptr;
   }
-  // Of a name that nobody asked for: kNotAsked.
+  // Returns kNotAsked for a name that was not checked.
   [[nodiscard]] const NameCheck& NameOf(Kind kind, const kube::ObjectKey& key) const {
     static const NameCheck not_asked;
     const auto it = names.find({kind, key});
@@ -69,41 +69,44 @@ struct Evidence {
 // The domains with the label cdom.dev/placement that hold nodes of a clique.
 struct CliquePlacement {
   std::set<kube::Uid> domains = {};
-  kube::Uid exclusive = {};  // One of them that shares the clique with no other. Empty: none.
+  kube::Uid exclusive = {};  // The domain that keeps the clique for itself. Empty if there is none.
   friend bool operator==(const CliquePlacement&, const CliquePlacement&) = default;
 };
-using CliquePlacements = std::map<std::string, CliquePlacement>;  // By clique.
+using CliquePlacements = std::map<std::string, CliquePlacement>;  // Key: clique.
 
-// Nodes of a clique by what became of them; those that a domain holds count as held, even broken.
+// Number of nodes of a clique by state. A node that a domain holds counts as held, even if broken.
 struct CliqueCapacity {
   int free = 0;
-  int reserved = 0;  // As good as free, in a clique that a domain keeps to itself.
+  int reserved = 0;  // Would be free, but a domain keeps the clique for itself.
   int held = 0;
   int unusable = 0;
   CliquePlacement placement = {};
   friend bool operator==(const CliqueCapacity&, const CliqueCapacity&) = default;
 };
-using CliqueCapacities = std::map<std::string, CliqueCapacity>;  // By clique; "": without fabric.
+// Key: clique; "" for nodes without fabric.
+using CliqueCapacities = std::map<std::string, CliqueCapacity>;
 
-// What is known of a node beside what it says itself.
+// Facts about a node that are not in its Node object.
 struct NodeContext {
-  bool has_channel = false;       // A claim is allocated that took its channel.
-  bool publishes = false;         // ResourceSlices of our driver.
-  std::string reserved_for = {};  // "namespace/name" of who keeps its clique to itself.
+  bool has_channel = false;  // A claim has its channel allocated.
+  bool publishes = false;    // It publishes ResourceSlices of the driver.
+  // "namespace/name" of the domain that keeps its clique for itself. Empty if there is none.
+  std::string reserved_for = {};
   std::string fabric_error = {};
 };
 
-// Who else has to do with what the domain uses or lacks: it explains, and decides nothing. Domains
-// are named "namespace/name".
+// Other domains and claims that hold what this domain uses or lacks. This only explains: no
+// decision depends on it. Domains are named "namespace/name".
 struct OtherDomains {
-  std::map<std::string, std::string> domains = {};              // Who hold one of `nodes`, by UID.
-  std::map<std::string, std::set<std::string>> in_clique = {};  // With members in ours, by clique.
-  // Where pods find no channel: claims that hold one and are nobody's, and the domains that hold
-  // nodes.
+  std::map<std::string, std::string> domains = {};  // Domains that hold one of `nodes`. Key: UID.
+  // Domains with members in this domain's cliques. Key: clique.
+  std::map<std::string, std::set<std::string>> in_clique = {};
+  // While pods find no channel: claims that hold one without a domain or a pod, and domains that
+  // hold nodes.
   std::vector<api::ResourceClaim> unrelated_claims = {};
   std::set<std::string> node_holders = {};
-  CliqueCapacities capacity =
-      {};  // Of the whole cluster, while pods wait and the scheduler has said why.
+  // Capacity of the whole cluster, while pods are pending and the scheduler has said why.
+  CliqueCapacities capacity = {};
 };
 
 struct Observed {
@@ -111,16 +114,18 @@ struct Observed {
   // From the cache.
   std::optional<api::ComputeDomain> domain = {};
   Children children = {};
-  // Those the domain has to do with: labelled, with a daemon pod, a member, or an allocated claim.
+  // Nodes with the domain's label, a daemon pod, a member or an allocated claim.
   std::map<std::string, api::Node> nodes = {};
-  std::set<std::string> without_slices = {};  // Those of `nodes` that publish none of our driver.
-  // What the kubelet plugin of each of `nodes` says that its fabric lacks, by node.
+  // The `nodes` that publish no ResourceSlice of the driver.
+  std::set<std::string> without_slices = {};
+  // Fabric error that the kubelet plugin reports. Key: node of `nodes`.
   std::map<std::string, std::string> fabric_errors = {};
-  bool nobody_publishes = false;  // No node of the whole cluster does.
-  // Nodes that rebooted, and whose daemon has not come up since; its pod may still look ready.
+  bool nobody_publishes = false;  // No node of the cluster publishes a ResourceSlice of the driver.
+  // Nodes that rebooted and whose daemon has not started since. Its pod may still look ready.
   std::set<std::string> rebooted = {};
 
-  // The cache lacks a DaemonSet or claim template that we made, although it was waited for.
+  // The cache does not show cdom's write of a DaemonSet or claim template, although the reconciler
+  // waited for it.
   bool lacks_own_child = false;
 
   Facts facts = {};

@@ -1,7 +1,8 @@
-// What belongs to a domain, and who uses it. R4: the label alone never decides, because everybody
-// may set one.
-// In the driver namespaces, where only administrators write, label and kind suffice, whatever the
-// name: older releases used generated names. In a user's namespace name and owner must match too.
+// Which objects belong to a domain, and which pods use it. Pure.
+//
+// R4 (a label is never proof of ownership, because anyone can set it). In a user's namespace, name
+// and owner must match, too. In the driver namespaces only administrators write, so label and kind
+// suffice. The name is not checked there, because older releases generated names.
 #pragma once
 
 #include <string>
@@ -12,38 +13,41 @@
 namespace compute_domain {
 
 [[nodiscard]] bool IsDriverNamespace(const Facts& facts, const std::string& ns);
-// The driver namespaces that may hold something of the domain: all but those that are refused to us
-// and in which nothing of it was ever seen.
+// Returns the driver namespaces that may hold objects of the domain. Leaves out a namespace that
+// refuses cdom, if the cache has no object of the domain there.
 [[nodiscard]] std::vector<std::string> NamespacesToRead(const Observed& observed);
 
 [[nodiscard]] bool IsDaemonSet(const Observed& observed, const api::DaemonSet& set);
 [[nodiscard]] bool IsDaemonTemplate(const Observed& observed,
                                     const api::ResourceClaimTemplate& found);
-// Known only together with the domain: its spec holds the name.
+// Returns false without the domain, because its spec holds the template's name.
 [[nodiscard]] bool IsWorkloadTemplate(const Observed& observed,
                                       const api::ResourceClaimTemplate& found);
-// Made by a DaemonSet. One that somebody copied by hand has the label too.
+// Returns whether a DaemonSet made the pod. A pod that a person copied has the label, too.
 [[nodiscard]] bool IsDaemonPod(const api::DaemonPod& pod);
-// A claim that names the domain, in its namespace: the plugin labels the claim's node. A claim
-// elsewhere may name the domain as well, and counts for nothing. REQUIRES: observed.domain.
+// Returns whether the claim is in the domain's namespace and names the domain for a channel. The
+// plugin labels the node of such a claim. Claims in other namespaces are ignored. REQUIRES:
+// observed.domain.
 [[nodiscard]] bool NeedsLabel(const Observed& observed, const api::ResourceClaim& claim);
-// Nodes on which one of `claims` is allocated that needs the label there.
+// Returns the nodes on which `claims` that need the label are allocated.
 [[nodiscard]] std::set<std::string> NodesInUse(const Observed& observed,
                                                const std::vector<api::ResourceClaim>& claims);
-// And it is for a channel, which those of administrators do not take from others.
+// Returns whether the claim needs the label and takes the channel. Claims with admin access take
+// none.
 [[nodiscard]] bool IsChannelClaim(const Observed& observed, const api::ResourceClaim& claim);
-// And somebody holds it.
+// Returns whether it is such a claim, and reserved for a pod.
 [[nodiscard]] bool IsInUse(const Observed& observed, const api::ResourceClaim& claim);
 [[nodiscard]] bool IsClique(const Observed& observed, const api::Clique& clique);
 
-// What a live read found, if there was one; else what the cache shows.
+// Returns the children from a live read if there was one, otherwise those from the cache.
 [[nodiscard]] const Children& BestView(const Observed& observed);
 
-// The claims of that view.
+// Returns the claims from a live read if there was one, otherwise those from the cache.
 [[nodiscard]] const std::vector<api::ResourceClaim>& ClaimsThatCount(const Observed& observed);
 
-// Who still uses the domain: allocated, reserved channel claims in its namespace on nodes that have
-// not ended. Without a right to claims: such nodes, while they are labelled.
+// Returns the users of the domain: pods with a reserved channel claim in its namespace, on nodes
+// that have not ended. Without permission for claims, returns the labelled nodes that have not
+// ended.
 [[nodiscard]] std::vector<std::string> FindConsumers(const Observed& observed);
 
 }  // namespace compute_domain

@@ -1,4 +1,4 @@
-// When a domain is reconciled again although nothing changed. Pure.
+// Delay after which a domain is reconciled again without a change. Pure.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace compute_domain {
 
-// The soonest of all that was asked for. Empty if a change is waited for.
+// The shortest delay that was requested. Empty if only a change starts the next reconcile.
 class RequeueAfter {
  public:
   RequeueAfter() = default;
@@ -18,7 +18,7 @@ class RequeueAfter {
     if (other.delay_) AtMost(*other.delay_);
   }
 
-  // Whether a time has come that is `rest` away; if not, it is asked for.
+  // Returns whether `rest` is zero or less. If not, requests a requeue after `rest`.
   template <typename Duration>
   [[nodiscard]] bool IsDue(Duration rest) {
     const auto delay = std::chrono::ceil<std::chrono::milliseconds>(rest);

@@ -1,4 +1,4 @@
-// Whether a domain can be provided for at all. Pure.
+// Validation of a domain's spec, annotations and labels. Pure.
 #pragma once
 
 #include <optional>
@@ -8,39 +8,36 @@
 
 namespace compute_domain {
 
-// Whether its children were made, as status says. REQUIRES: observed.domain, here and below.
+// Returns whether the children were created, according to status. REQUIRES: observed.domain, here
+// and below.
 [[nodiscard]] bool IsProvisioned(const Observed& observed);
 
-// A kind that children are made and repaired by and that is not read; empty: none. A domain that is
-// provisioned goes on as it is.
+// Returns the kind that cannot be read and that is needed to create and repair children. Empty if
+// there is none. A domain that is provisioned keeps running.
 [[nodiscard]] std::optional<Failure> FindUnreadableDependency(const Observed& observed);
 
-// What keeps anything from being made for the domain; empty: nothing.
+// Returns why no children are created for the domain. Empty if it is valid.
 [[nodiscard]] std::optional<Failure> ValidateDomain(const Observed& observed);
 
-// All annotations and labels of cdom.dev/ that are invalid or unknown, in one message. Empty if
-// there are none.
-// REQUIRES: observed.domain.
+// Returns all invalid or unknown annotations and labels of cdom.dev/ in one message. Empty if there
+// are none.
 [[nodiscard]] std::optional<Failure> FindInvalidAnnotation(const Observed& observed);
 
-// The GPUs that each claim of the workload asks for beside the channel.
+// The GPUs that each claim of the workload requests, beside the channel.
 struct GpuRequest {
-  bool is_clear = true;  // False if an annotation is invalid, so that the number is unknown.
-  std::optional<resource_claim_template::Gpus> gpus = {};  // Empty: none.
+  bool is_clear = true;  // False if an annotation is invalid, so the number is unknown.
+  std::optional<resource_claim_template::Gpus> gpus = {};  // Empty if no GPUs are requested.
 };
-// REQUIRES: observed.domain.
 [[nodiscard]] GpuRequest FindGpus(const Observed& observed);
 
-// Whether all its pods are to be in one clique, or in one for each of their groups.
-// REQUIRES: observed.domain.
+// Returns whether all pods of the domain, or of each of its groups, must run in one clique.
 [[nodiscard]] bool IsPlaced(const api::ComputeDomain& domain);
 [[nodiscard]] bool IsPlaced(const Observed& observed);
 
-// Whether somebody wants nothing to be done about the domain. REQUIRES: observed.domain.
+// Returns whether the domain's annotation pauses reconciliation.
 [[nodiscard]] bool IsPaused(const Observed& observed);
 
-// How long its deletion waits for those who use the domain: by its annotation, else by the facts.
-// REQUIRES: observed.domain.
+// Returns the grace period of a deletion: the annotation if it is valid, otherwise the setting.
 [[nodiscard]] std::chrono::seconds DeletionGrace(const Observed& observed);
 
 }  // namespace compute_domain

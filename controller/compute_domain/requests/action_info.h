@@ -1,4 +1,4 @@
-// What an action is to the API server: which resource, whether it writes, what its result is.
+// Properties of an action's request: resource, result, errors.
 #pragma once
 
 #include <optional>
@@ -13,36 +13,37 @@
 
 namespace compute_domain {
 
-// In the version that is served; in the preferred one if none is.
+// Returns the resource in the version that is served, or in the preferred one if none is.
 [[nodiscard]] kube::Resource ResourceOf(Kind kind, const Facts& facts);
-// Of resource.k8s.io the version that is served, empty if none is; nullptr for a kind whose version
-// never changes.
+// Returns the version of resource.k8s.io that is served for the kind. Empty if none is. Null if the
+// kind's version never changes.
 [[nodiscard]] const std::string* DraVersion(Kind kind, const Facts& facts);
 
 struct ActionResult {
-  std::optional<base::Error> error = {};                    // With what was attempted.
-  bool decide_again = false;                                // It found evidence.
-  bool goes_on = false;                                     // There is more to ask: see RequestsOf.
-  bool shows_crd = false;                                   // Whether it keeps conditions.
-  std::optional<kube::Permission> missing_permission = {};  // And was done without, or left.
+  std::optional<base::Error> error = {};  // Names the attempted action. Empty if it succeeded.
+  bool decide_again = false;              // The action found evidence.
+  bool goes_on = false;                   // The action has more requests: see RequestsOf.
+  bool shows_crd = false;                 // The reply shows whether the CRD keeps conditions.
+  // A permission that was refused. The action was done in another way, or skipped.
+  std::optional<kube::Permission> missing_permission = {};
   std::vector<Expectation> expectations = {};
   std::vector<MemoryChange> memory = {};
 };
 
 using Reply = base::Result<http::Response>;
 
-// What replies change.
+// The values that replies change.
 struct ReplyContext {
   Observed& observed;
   ActionResult& result;
 };
 
-// What a body says of the holder of a child's name, and of any object.
+// Decodes the object that has a child's name, and the metadata of any object.
 [[nodiscard]] base::Result<NameHolder> DecodeHolder(std::string_view body);
 [[nodiscard]] base::Result<kube::ObjectMeta> DecodeMetaOf(std::string_view body);
 
-// The error as the domain's condition has it; empty for what passes by itself. `user` is
-// Facts::user.
+// Returns the error for the domain's condition. Empty if it passes without a person's help. `user`
+// is Facts::user.
 [[nodiscard]] std::optional<Failure> FailureOf(const base::Error& error,
                                                const std::string& user = {});
 

@@ -1,6 +1,6 @@
-// Turns actions into requests, and their replies into what was observed. The last place that knows
-// what an action means to the API server; it neither sends nor waits. See writes.h and
-// live_reads.h.
+// Turns actions into requests, and their replies into observed state.
+//
+// It neither sends nor waits. See writes.h and live_reads.h for the requests of each action.
 #pragma once
 
 #include <vector>
@@ -9,16 +9,16 @@
 
 namespace compute_domain {
 
-// Where an action begins.
+// Returns the progress of an action before its first request.
 [[nodiscard]] ActionProgress StartAction(const Action& action, const Observed& observed);
 
-// Never empty. The requests of one action may travel side by side. `read` is where an action stands
-// whose result said that it goes on.
+// Returns the requests of the action, at least one. They may be sent in parallel. Pass as `read`
+// the progress of an action whose result has `goes_on`.
 [[nodiscard]] std::vector<http::Request> RequestsOf(const Action& action, const Observed& observed,
                                                     const ActionProgress& read = {});
 
-// Puts what the replies say into `observed`, so that a later decision of the same pass sees it.
-// `replies` went through kube::CheckStatus.
+// Stores the content of the replies in `observed`, for later decisions of the same pass. `replies`
+// must have gone through kube::CheckStatus.
 [[nodiscard]] ActionResult HandleReplies(const Action& action, const Replies& replies,
                                          Observed& observed, ActionProgress& read);
 

@@ -1,4 +1,4 @@
-// What each live read asks of the API server, and what its replies mean: they become evidence.
+// Requests of each live read, and how their replies become evidence.
 #pragma once
 
 #include <optional>
@@ -13,28 +13,28 @@ namespace compute_domain {
 using Requests = std::vector<http::Request>;
 using Replies = std::vector<Reply>;
 
-// One page of a collection that is read live.
+// One page of a collection in a live read.
 struct Page {
   Kind kind = {};
-  std::string ns = {};              // Empty: all.
-  std::string continue_token = {};  // Empty: the first.
+  std::string ns = {};              // Empty for all namespaces.
+  std::string continue_token = {};  // Empty for the first page.
   kube::PageLimit limit = kube::PageLimit(400);
-  bool by_label = true;  // Only what carries the domain's label.
-  // The answer was too large for one page. Before, what is selected by label is asked for without a
-  // limit: with one, API servers up to 1.32 read all of the kind from etcd.
+  bool by_label = true;  // Read only objects with the domain's label.
+  // The reply was too large for one page. Until then, a read by label has no limit: with a limit,
+  // API servers up to 1.32 read all objects of the kind from etcd.
   bool is_paged = false;
 };
 
-// How far an action has come that takes several requests, one after the other.
+// Progress of an action that takes several requests, one after the other.
 struct ActionProgress {
-  // Of one that reads collections. Of each page only what belongs to the domain stays, so that
-  // memory follows the domain and not what else lies in a namespace.
-  std::vector<Page> pages = {};  // What comes next; empty at the beginning.
+  // For reads of collections. Keeps only the domain's objects of each page, so that memory does not
+  // grow with other objects of the namespace.
+  std::vector<Page> pages = {};  // Next pages. Empty at the start.
   Children found = {};
   std::optional<kube::ObjectMeta> owner = {};
-  // Of one that patches. Where that is refused the object is read and put instead.
+  // For patches. If PATCH is forbidden, the object is read and written with PUT.
   enum class Method { kPatch, kRead, kPut } method = Method::kPatch;
-  http::Request put = {};  // kPut.
+  http::Request put = {};  // Only for kPut.
 };
 
 [[nodiscard]] Requests RequestsOf(const ReadOwner&, const Observed&, const ActionProgress&);

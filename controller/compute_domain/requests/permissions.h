@@ -1,6 +1,8 @@
-// Which rights we lack, as the API server says when it refuses: nothing else is always right. An
-// authorizer that fails refuses, too; so what was refused is asked for again, soon at first and
-// then ever more rarely, and no way around it may do harm.
+// Permissions that the API server has refused, with the time to retry.
+//
+// Only a refusal itself is always right about permissions, so cdom does not ask in advance. An
+// authorizer that fails also refuses. So each refused request is retried, with back-off from 30 s
+// to an hour, and working without the permission must do no harm.
 #pragma once
 
 #include <map>
@@ -16,16 +18,16 @@ class MissingPermissions {
  public:
   using TimePoint = base::Clock::TimePoint;
 
-  // Until when to do without it. `is_first`: it was not known to be missing.
+  // `until` is the time of the next try. `is_first`: it was not known to be missing.
   struct Refusal {
     TimePoint until = {};
     bool is_first = false;
   };
   Refusal OnForbidden(const kube::Permission& permission, TimePoint now);
-  // Whether it was known to be missing.
+  // Returns whether the permission was known to be missing.
   bool OnGranted(const kube::Permission& permission);
 
-  // Those to do without now, and until when.
+  // Returns the permissions that are not to be tried now, with the time of the next try.
   [[nodiscard]] std::map<kube::Permission, TimePoint> InForce(TimePoint now) const;
 
  private:
@@ -36,7 +38,7 @@ class MissingPermissions {
   std::map<kube::Permission, Missing> missing_permissions_;
 };
 
-// What it costs us to be without the right, for the log.
+// Returns the consequence of the missing permission, for the log.
 [[nodiscard]] const char* CostOf(const kube::Permission& permission);
 
 }  // namespace compute_domain

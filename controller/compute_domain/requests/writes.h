@@ -1,6 +1,6 @@
-// What each writing action asks of the API server, and what its reply means.
+// Request of each write action, and the meaning of its reply.
 //
-// HandleReply puts it into the context; its error is the reply's, unless that is as
+// HandleReply stores the reply in the context. It returns the reply's error, unless the error is as
 // good as success.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What rules and conditions ask about a domain more than once. Pure.
+// Facts about a domain that several rules and conditions use. Pure.
 #pragma once
 
 #include <optional>
@@ -11,24 +11,27 @@
 
 namespace compute_domain {
 
-// Computed once per plan. It points into what was observed.
+// Computed once per plan. Its pointers point into the observed state.
 struct Analysis {
-  std::optional<Failure> objection = {};  // Why nothing is made for the domain. Empty: it is valid.
-  std::optional<Failure> unreadable = {};  // A kind that children depend on and that is not read.
-  // A child's name that another object holds. No action of ours frees it, and no watch shows it.
+  // Why no children are created. Empty if the domain is valid.
+  std::optional<Failure> objection = {};
+  // A kind that children depend on and that cannot be read. Empty if there is none.
+  std::optional<Failure> unreadable = {};
+  // A child's name that another object holds. No action of cdom frees it, and no watch shows it.
   std::optional<NameTaken> obstacle = {};
-  // Why the domain lacks what it needs, or, if it is being deleted, why that does not go on: the
-  // obstacle, or what failed and is tried again. Empty: nothing is known to fail.
+  // Why the domain lacks what it needs or why its deletion does not proceed: the obstacle, or a
+  // failed action that is retried. Empty if nothing is known to fail.
   std::optional<Failure> failure = {};
-  // What failed and is tried again, while the domain is served without.
+  // A failure that is retried and does not affect the domain, e.g. a stale node label that could
+  // not be removed. Empty if there is none.
   std::optional<Failure> left_undone = {};
   ChildrenState children = {};
-  bool children_are_seen = true;           // False: what is missing may exist.
+  bool children_are_seen = true;           // False if a missing child may exist.
   PodByNode pods = {};                     // The daemon pod that counts for each node.
   std::vector<std::string> outdated = {};  // Daemon pods of an older template.
-  // Who takes part, or should; those who do not yet are not ready. The members that do not leave,
-  // the nodes that carry the domain's label, and those on which a channel of it is allocated.
-  // Sorted as members are.
+  // Nodes that take part or should: members that do not leave, then nodes with an allocated channel
+  // claim, which are not ready. If claims cannot be relied on, nodes with the domain's label count,
+  // too.
   std::vector<api::Member> expected = {};
 };
 

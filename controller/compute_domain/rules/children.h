@@ -1,5 +1,5 @@
-// The rule that makes a domain's children: the daemons' claim template, the DaemonSet and the
-// workload's claim template. Pure.
+// Rule that creates and repairs a domain's children. Pure.
+// Children are the daemons' claim template, the DaemonSet and the workload's claim template.
 #pragma once
 
 #include <optional>
@@ -13,15 +13,15 @@ namespace compute_domain {
 
 [[nodiscard]] std::vector<Action> PlanChildren(const Observed& observed);
 
-// For Memory::rendered; PlanChildren decides the same without.
+// Returns the hashes for Memory::rendered. PlanChildren works without them, but must render more.
 [[nodiscard]] RenderedHashes HashChildren(const Observed& observed);
 
-// For Memory::children_seen: those that are there, and the one that an action makes. REQUIRES:
-// observed.domain.
+// For Memory::children_seen: the children that exist, and the child that an action creates.
+// REQUIRES: observed.domain.
 [[nodiscard]] std::set<ChildRole> FindRoles(const Observed& observed);
 [[nodiscard]] std::optional<ChildRole> RoleOf(const Observed& observed, const Create& create);
 
-// How far the domain's children are, as far as is known: by name, such as "DaemonSet ns/x".
+// Children that are missing or being deleted, as far as is known, such as "DaemonSet ns/x".
 struct ChildrenState {
   std::vector<std::string> missing = {};
   std::vector<std::string> terminating = {};
@@ -29,11 +29,12 @@ struct ChildrenState {
 // REQUIRES: observed.domain.
 [[nodiscard]] ChildrenState FindChildren(const Observed& observed);
 
-// Children that the domain was given while IMEX was run by others than now, by name; of one that
-// had none but its workload's template, itself. Empty: none, or the domain is going.
+// Returns the names of objects that were made in the other IMEX mode (on hosts, or in daemons). A
+// domain that had only the workload's template is named itself. Empty if there are none, or if the
+// domain is being deleted.
 [[nodiscard]] std::vector<std::string> FindOfOtherMode(const Observed& observed);
 
-// A child's name that another object holds. Empty if none is known.
+// Returns a child's name that another object holds. Empty if none is known.
 [[nodiscard]] std::optional<NameTaken> FindTakenName(const Observed& observed);
 
 }  // namespace compute_domain

@@ -1,4 +1,4 @@
-// The rules for taking a domain down (R1-R6). Pure.
+// Rules for the deletion of a domain (R1-R6). Pure.
 #pragma once
 
 #include <string>
@@ -8,42 +8,47 @@
 
 namespace compute_domain {
 
-// The live reads that must come before anything is destroyed: a cache is never evidence (R2).
+// Returns the live reads that must come before anything is deleted: R2 (a cache is never evidence).
 [[nodiscard]] std::vector<Action> PlanProof(const Observed& observed);
 
-// What removes `children`, each on its own, whatever else is missing (R1). The workload template
-// comes before it, in a phase of its own.
+// Returns the actions that remove `children`: R1 (each child is removed independently of the
+// others). The workload template has an earlier phase, with a function of its own.
 [[nodiscard]] std::vector<Action> PlanTearDown(const Observed& observed, const Children& children);
 [[nodiscard]] std::vector<Action> PlanWorkloadTearDown(const Observed& observed,
                                                        const Children& children);
 
-// It is being deleted, and our finalizer, which the reference gives to children, keeps it. Where
-// not all of its finalizers are known, none can be taken off: such an object is not one of ours.
+// Returns whether the object is being deleted and kept by cdom's finalizer, which the reference
+// driver puts on children, too. False if it has more finalizers or owners than the cache keeps,
+// because then none can be removed. cdom creates no such object.
 [[nodiscard]] bool HoldsFinalizer(const kube::ObjectMeta& object);
-// " (finalizer a, b)": those of others, while they keep an object that is being deleted; else
-// empty. Names eight of them, and counts the rest.
+// Returns the finalizers of others that keep an object from being deleted, as " (finalizer a, b)".
+// Names eight of them and counts the rest. Empty if there are none.
 [[nodiscard]] std::string PinnedBy(const kube::ObjectMeta& object);
-// Takes our finalizer off `object`, which was read live as deleting (R5), and no other.
+// Returns the write that removes only cdom's finalizer. R5 (release only after a live read): a live
+// read must have shown that `object` is being deleted.
 [[nodiscard]] WriteFinalizers Release(Kind kind, const kube::ObjectMeta& object);
 
-// Whether a live read showed that nothing of the domain remains (R5).
+// Returns whether a live read showed that nothing of the domain remains (R5).
 [[nodiscard]] bool MayRelease(const Observed& observed);
 
-// Whether a selector finds every claim of the domain's daemons: the template that they are made
-// from labels them, and so did any before it. What was known of it stays known when that is gone.
+// Returns whether a label selector finds every claim of the domain's daemons. Their claim template
+// labels them, and so did any earlier one. The answer is remembered when the template is deleted.
 [[nodiscard]] bool AreClaimsLabelled(const Observed& observed);
 
-// The live read of the Nodes that the view lacks and pods of the domain were on; empty: of none.
+// Returns the live read of Nodes that the cache lacks and on which pods use the domain. Empty if
+// there are none.
 [[nodiscard]] std::vector<Action> PlanNodeProof(const Observed& observed);
 
-// What is the domain's or the domain itself, is being deleted, and is kept by a finalizer of
-// others. `owner` is the domain as it was read live.
+// Returns objects that are being deleted and that finalizers of others keep: children, or the
+// domain itself. `owner` is the domain as a live read showed it.
 [[nodiscard]] std::vector<std::string> FindPinned(const Observed& observed,
                                                   const kube::ObjectMeta& owner);
 
-// Daemons and their claims that still exist, by their nodes, and labels that come back.
+// Returns what remains: daemons and their claims, named by node; cliques that cdom may not delete;
+// labels that return after their removal.
 [[nodiscard]] std::vector<std::string> FindRemains(const Observed& observed);
-// For how long all of those may still end by themselves; zero: one does not, or should have.
+// Returns how long all remaining daemons may still take to end by themselves. Zero if a daemon will
+// not, or should have ended.
 [[nodiscard]] std::chrono::milliseconds UntilRemainsShouldEnd(const Observed& observed,
                                                               base::Clock::WallTime now);
 

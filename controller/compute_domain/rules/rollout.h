@@ -1,13 +1,14 @@
-// The replacement of daemon pods that were made from another template than their DaemonSet has now.
-// Pure.
+// Rule that replaces daemon pods of an outdated template. Pure.
 //
-// A daemon that restarts ends the job that its peers run. So daemons are replaced where no claim of
-// the domain is on a node of their clique, unless the domain, or the configuration, allows it under
-// a job: annotation cdom.dev/daemon-roll. Even then at most one node of a clique is without its
-// daemon at a time, none is taken from a clique that has lost a member, and of the whole cluster
-// few cliques are under way at once. The next one goes when the last has settled: its pod serves,
-// clique and status say so, and some time has passed. A replacement that does not serve in time
-// stops it all. Pods of a DaemonSet that was made by somebody else are never replaced.
+// A restart of a daemon ends the job of its peers. So a daemon is replaced only if no claim of the
+// domain is allocated in its clique. Exception: the annotation cdom.dev/daemon-roll, or the
+// setting, allows it during a job.
+//
+// In each clique, at most one node is without its daemon, and no daemon is replaced if the clique
+// has lost a member. In the cluster, few cliques are in a rollout at a time. The next daemon is
+// replaced after the last replacement has settled: its pod serves, clique and status show that, and
+// some time has passed. A replacement that does not serve in time stops the rollout in all domains.
+// Pods of a DaemonSet that cdom did not make are never replaced.
 #pragma once
 
 #include <map>
@@ -19,36 +20,34 @@
 
 namespace compute_domain {
 
-// The replacement of daemon pods.
 struct Rollout {
   std::vector<Action> actions = {};
-  bool needs_daemons = false;   // A pod seems to be due: read before it is deleted.
-  bool waits_for_room = false;  // A pod seems to be due, and too many cliques are under way.
-  // A daemon of the new template that should serve by now; empty: none.
+  bool needs_daemons = false;   // A pod seems outdated: read it before it is deleted.
+  bool waits_for_room = false;  // A pod seems outdated, but too many cliques are in a rollout.
+  // A daemon of the new template that should serve by now. Empty if there is none.
   std::string failed = {};
-  RequeueAfter requeue_after = {};  // Then one settles, or fails.
+  RequeueAfter requeue_after = {};  // Until a replacement settles or fails.
 };
 
 [[nodiscard]] Rollout PlanRollout(const Observed& observed, const Membership& membership,
                                   const Instant& now);
 
-// Daemon pods that are due, as far as the cache shows.
+// Returns the outdated daemon pods in the cache, by name.
 [[nodiscard]] std::vector<std::string> FindOutdated(const Observed& observed);
 
-// How the replacements of `observed.memory` fare; who has settled, or belongs to the domain no
-// more, is left out.
+// Returns the replacements of `observed.memory` that are in progress. Leaves out those that have
+// settled, and those whose node no longer belongs to the domain.
 [[nodiscard]] std::map<std::string, Replacement> FindReplacements(const Observed& observed,
                                                                   base::Clock::TimePoint now);
 
-// Whether daemons of the domain may restart although a job of it runs. REQUIRES: observed.domain.
+// Returns whether daemons of the domain may restart while a job runs. REQUIRES: observed.domain.
 [[nodiscard]] bool MayRestartUnderJob(const Observed& observed);
 
-// Whether the DaemonSet with this UID made the pod.
+// Returns whether the DaemonSet with this UID made the pod.
 [[nodiscard]] bool IsMadeBy(const api::DaemonPod& pod, const kube::Uid& set);
 
-// Whether a channel of the domain is allocated among `claims`: its job needs its daemons. Where
-// claims are not read one may be.
-// REQUIRES: observed.domain.
+// Returns whether one of `claims` has a channel of the domain allocated, so that a job may need its
+// daemons. True if claims cannot be read. REQUIRES: observed.domain.
 [[nodiscard]] bool IsClaimed(const Observed& observed,
                              const std::vector<api::ResourceClaim>& claims);
 

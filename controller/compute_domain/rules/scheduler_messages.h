@@ -1,4 +1,4 @@
-// Pods that wait for a node, and what the scheduler says of them. Pure.
+// Scheduler messages about pods that wait for a node. Pure.
 #pragma once
 
 #include <map>
@@ -11,7 +11,8 @@
 
 namespace compute_domain {
 
-// What is read so that a condition can say why pods wait.
+// The read of messages that is due, and the time of the next. Conditions explain with them why pods
+// are pending.
 struct SchedulerMessages {
   std::optional<ReadPodConditions> read = {};
   RequeueAfter requeue_after = {};
@@ -19,14 +20,14 @@ struct SchedulerMessages {
 
 // REQUIRES: observed.domain, here and below.
 
-// All pods that wait so, by the words that were said of them; empty: none were read.
+// Returns all pending pods by scheduler message. The key is empty if no message was read.
 [[nodiscard]] std::map<std::string, std::vector<std::string>> FindWaiting(const Observed& observed);
 
-// Pods to which the scheduler says that no node has a channel for them.
+// Returns the pods for which, according to the scheduler, no node has a channel.
 [[nodiscard]] std::vector<kube::OwnerReference> FindPodsWithoutChannel(const Observed& observed);
 
-// The reads of pods that have waited for a while, and when to look again: soon at first, then ever
-// later.
+// Returns the read of at most five pods, once a pod has been pending for 5 s. Repeats after 10 s,
+// then after up to 5 minutes.
 [[nodiscard]] SchedulerMessages PlanSchedulerMessages(const Observed& observed, const Instant& now);
 
 }  // namespace compute_domain

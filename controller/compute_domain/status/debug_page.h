@@ -1,5 +1,5 @@
-// One domain in full, for people who look closer than its conditions go: everybody who uses it or
-// waits for it, every member, and every domain in its way, in other namespaces too. Pure.
+// The debug pages: one domain in full, and all cliques. Pure.
+// For administrators: they also name users, pending pods and domains of other namespaces.
 #pragma once
 
 #include <map>
@@ -11,17 +11,18 @@
 
 namespace compute_domain {
 
+// Returns:
 // {"namespace", "name", "uid", "deleting", "users": ["pods/a"], "waiting": ["pods/b (why)"],
-//  "heldByOthers": ["node (by whom)"], "idleNodes": [], "outdatedDaemons": [], "status": as
-//  planned}
+//  "heldByOthers": ["node (by whom)"], "idleNodes": [], "nodesWithoutPlugin": [],
+//  "outdatedDaemons": [], "status": as planned}
 // REQUIRES: observed.domain.
 [[nodiscard]] json::Value DescribeDomain(const Observed& observed, const Instant& now);
 
-// All cliques of the cluster with their nodes: whose label holds one, or else why it is not free.
-// By clique; "" is that of nodes without fabric.
+// All cliques of the cluster with their nodes: the domain that holds a node, or why it is not free.
+// The clique "" has the nodes without fabric.
 class CliqueDescription {
  public:
-  // `domain` is whose label the node carries.
+  // `domain` names the domain whose label the node has. Empty if it has none.
   void Add(const api::Node& node, const NodeAvailability& availability, const std::string& domain);
   // [{"clique", "free", "reserved", "held", "unusable", "nodes": [{"name", "state", "domain",
   // "why"}]}]

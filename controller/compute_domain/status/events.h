@@ -1,4 +1,4 @@
-// What is told as an Event. Pure.
+// Kubernetes Events on domains, nodes and pods. Pure.
 #pragma once
 
 #include <vector>
@@ -8,11 +8,12 @@
 
 namespace compute_domain {
 
-// The Events that tell of `done`, which has just succeeded; `observed` is as it was decided by.
-// A write of status tells the reasons that no condition had before, so nothing is told at rest.
+// Returns the Events for `done`, which has just succeeded. `observed` is the state on which it was
+// decided. A status write reports only reasons that no condition had before, so an unchanged domain
+// sends no Events.
 [[nodiscard]] std::vector<kube::Event> EventsOf(const Action& done, const Observed& observed);
 
-// Events on pods that wait for a channel, beyond the scheduler's messages: once for each cause.
+// Events on pods that wait for a channel, in addition to the scheduler's: one for each cause.
 struct PendingPodEvents {
   std::vector<kube::Event> events = {};
   EventsSent sent = {};

@@ -1,23 +1,23 @@
-// The reasons of conditions, and how each is told as an Event. Pure.
+// Reasons of conditions, and the type of Event for each. Pure.
 #pragma once
 
 #include <string_view>
 
 namespace compute_domain {
 
-// How a reason is told when a condition has it first.
+// Type of the Event when a condition first has the reason.
 enum class Telling {
   kNormal,
   kWarning,
-  kSilent,  // The usual course, which conditions tell well enough.
+  kSilent,  // No Event: the reason is normal, and the condition suffices.
 };
 struct Reason {
   std::string_view name = {};
   Telling telling = Telling::kSilent;
-  bool before_children = false;  // Not all children were made yet.
+  bool before_children = false;  // It means that some children were not created yet.
 };
 
-// Null for a reason of another component.
+// Returns the reason. Null if it belongs to another component.
 [[nodiscard]] const Reason* FindReason(std::string_view name);
 
 }  // namespace compute_domain

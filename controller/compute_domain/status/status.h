@@ -1,4 +1,4 @@
-// Puts a domain's status together. Pure.
+// Assembles a domain's status. Pure.
 #pragma once
 
 #include <optional>
@@ -8,13 +8,13 @@
 
 namespace compute_domain {
 
-// The status of a domain; `wait` if it is being deleted.
+// Returns the status of a domain. Pass `wait` if it is being deleted.
 [[nodiscard]] api::DomainStatus DecideStatus(const StatusInput& input,
                                              const std::optional<DeletionWait>& wait = {});
 
-// The write of `status`. Empty if it says nothing new, or if the last write was less than a window
-// ago: then `requeue_after` is at most the rest. A write that takes readiness away waits only as
-// long as the size of the object asks for, because every watcher receives the whole object.
+// Returns the write of `status`. Empty if nothing changed, or if the last write was less than a
+// window ago; then `requeue_after` is at most the rest of the window. A write that clears readiness
+// waits less, by the number of members, because every watcher receives the whole object.
 [[nodiscard]] std::optional<WriteStatus> DecideStatusWrite(const Observed& observed,
                                                            const api::DomainStatus& status,
                                                            const Instant& now,

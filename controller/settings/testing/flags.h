@@ -1,4 +1,4 @@
-// The flags as a list, for tests and for the page that lists them.
+// The flags as a list, for tests and for the reference page.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace settings {
 
-// A flag as --help has it. All have a variable of the environment that sets the same.
+// A flag as in --help. Each has an environment variable that sets the same.
 struct Flag {
   std::string name = {};  // "--workers".
   std::string variable = {};
@@ -26,7 +26,7 @@ inline void AppendFlags(const CLI::App& app, std::vector<Flag>& flags) {
   }
 }
 
-// Without --help and --version.
+// Returns all flags but --help and --version.
 inline std::vector<Flag> Flags() {
   Settings settings;
   CLI::App app;

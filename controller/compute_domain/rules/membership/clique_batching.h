@@ -1,5 +1,5 @@
-// When a clique is written: nodes that join together are written together, and nobody who was ready
-// and is not any more waits for that. Pure.
+// When to write a clique. Pure.
+// Nodes that join together are written together. A write that clears readiness hardly waits.
 #pragma once
 
 #include <chrono>
@@ -9,29 +9,29 @@
 
 namespace compute_domain {
 
-// The pace of a clique that was written `now`. Nodes join for as long as they take, so the window
-// of a clique that is written again and again grows fourfold each time: from `first` to 32 times
-// that.
+// Returns the state after a write at `now`. The window grows fourfold with each write that soon
+// follows another, from `first` to 32 times `first`: nodes may take long to join.
 [[nodiscard]] CliqueBatching NextBatching(const CliqueBatching& before, base::Clock::TimePoint now,
                                           std::chrono::milliseconds first);
-// Whether nothing has been written for so long that the next change is a first one again.
+// Returns whether the last write is so long ago that the next change starts with the first window.
 [[nodiscard]] bool IsAtRest(const CliqueBatching& batching, base::Clock::TimePoint now);
 
-// So long after one write the next may follow even if it takes readiness away, of an object with so
-// many members: a thousand daemons that flap must not keep the API server busy.
+// Returns the minimum interval before a write that clears readiness: 100 ms plus 1 ms per member.
+// Else a thousand flapping daemons would keep the API server busy.
 [[nodiscard]] std::chrono::milliseconds UrgentWindow(std::size_t members);
 
-// How many nodes may be on their way into the clique that `daemons` does not have.
+// Returns how many nodes may be joining the clique and are not in `daemons`.
 [[nodiscard]] int CountJoining(const MembershipIndex& index, const CliquePlace& place,
                                const std::vector<api::Member>& daemons);
 
-// How long the clique's write of `daemons` has to wait for others.
+// Returns how long the write of `daemons` waits, so that later changes go with it.
 [[nodiscard]] std::chrono::milliseconds UntilWrite(const MembershipIndex& index,
                                                    const api::Clique& clique,
                                                    const std::vector<api::Member>& daemons,
                                                    base::Clock::TimePoint now);
 
-// Whether somebody who was ready `before` is not any more: nobody must go on trusting it.
+// Returns whether a member that was ready in `before` is not ready in `after`. Readers must learn
+// this quickly, because they rely on readiness.
 [[nodiscard]] bool LosesReadiness(const std::vector<api::Member>& before,
                                   const std::vector<api::Member>& after);
 

@@ -1,4 +1,4 @@
-// The write that makes a clique hold what it should. Pure.
+// The write that gives a clique its desired content. Pure.
 #pragma once
 
 #include <optional>
@@ -8,16 +8,17 @@
 
 namespace compute_domain {
 
-// The labels that a clique has.
+// Returns the labels that each clique must have.
 [[nodiscard]] json::Value CliqueLabels(const std::string& domain, const std::string& clique);
 
-// Empty: it holds `next`, or cannot be written now. `clique` is null if there is none yet. Sets
-// `needs_owner` of `membership`.
+// Returns the write that gives the clique the content `next`. Empty if it has that content, or
+// cannot be written now. `clique` is null if it does not exist. Sets `needs_owner` of `membership`
+// if the domain must be read live first.
 [[nodiscard]] std::optional<Action> WriteOf(const MembershipIndex& index, const CliquePlace& place,
                                             const api::Clique* clique, const CliqueContent& next,
                                             Membership& membership);
 
-// Whether the clique holds the member, under this index, as far as we know.
+// Returns whether the clique is known to list the member with this index.
 [[nodiscard]] bool IsWritten(const Observed& observed, const CliquePlace& place,
                              const api::Clique* clique, const api::Member& member);
 

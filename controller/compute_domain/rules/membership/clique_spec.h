@@ -1,4 +1,4 @@
-// What one clique should hold. Pure.
+// The desired content of one clique. Pure.
 #pragma once
 
 #include <set>
@@ -14,13 +14,13 @@ struct CliqueContent {
   std::vector<api::HeldIndex> held = {};
 };
 
-// `clique` is what there is of it; null: nothing. Sets `needs_daemons` of `membership` and adds
-// to its `refused`.
+// Returns the desired content. `clique` is its present content; null if it does not exist. Sets
+// `needs_daemons` of `membership`, and adds to its `without_index`.
 [[nodiscard]] CliqueContent DecideCliqueContent(const MembershipIndex& index,
                                                 const CliquePlace& place, const api::Clique* clique,
                                                 const Instant& now, Membership& membership);
 
-// The lowest index below `members_max` that is not in `used`; -1 if there is none.
+// Returns the lowest index below `members_max` that is not in `used`; -1 if there is none.
 [[nodiscard]] int LowestFreeIndex(const std::set<int>& used, int members_max);
 
 }  // namespace compute_domain

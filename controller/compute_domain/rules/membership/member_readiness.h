@@ -1,4 +1,4 @@
-// Who is a member, and ready, as status says it. Pure.
+// Which nodes are members, and ready, according to status. Pure.
 #pragma once
 
 #include <map>
@@ -11,16 +11,18 @@ namespace compute_domain {
 
 using MemberByNode = std::map<std::string, api::Member>;
 
-// An entry, in a clique of namespace `ns`, is Ready only while its node lives and its pod is ready,
-// stays, and is where the entry says. A pod that the cache has not shown is no reason: a cache that
-// lags would take a whole domain down.
+// Adds an entry of a clique in namespace `ns`. The member is ready only if its node is not lost,
+// and its pod is ready and not being deleted. The pod must also have the entry's address.
+// Exception: a member whose pod the cache lacks keeps its readiness. Otherwise one stale cache
+// would clear the readiness of a whole domain.
 void AddMember(const MembershipIndex& index, const std::string& ns, api::Member member,
                MemberByNode& members);
 
-// Adds those whose daemons keep no clique, and write their entries into status themselves (B57).
+// Adds members without a clique. B57 (NVIDIA's daemons write their entries into status if their
+// feature gate ComputeDomainCliques is off).
 void AddWrittenByDaemons(const MembershipIndex& index, MemberByNode& members);
 
-// Adds the members that only status still shows and that have not left. Sets `needs_daemons` of
+// Adds members that only status still shows, unless they have left. Sets `needs_daemons` of
 // `membership`.
 void KeepMembers(const MembershipIndex& index, MemberByNode& members, Membership& membership);
 

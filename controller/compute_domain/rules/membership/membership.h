@@ -1,34 +1,35 @@
-// Who belongs to a domain, in which clique and under which index. Pure.
+// Rule for the members of a domain: their cliques and indices. Pure.
 //
-// Two manners live side by side in one clique. Of a pod that carries our marker the controller
-// writes the entry: it gives the index and keeps it for as long as a pod of that node lives, and
-// free for its node for a while after. Of any other pod the daemon itself writes the entry
-// (NVIDIA's does): the controller never makes or changes it, and removes it only once a live read
-// shows that its pod is gone.
+// Both membership writers may be in use in one clique:
+// - A pod with cdom's marker: the controller writes its entry. It assigns the index and keeps it
+//   while a pod of that node lives. Afterwards it reserves the index for the node for a while.
+// - Any other pod: its daemon writes the entry (NVIDIA's does). The controller never creates or
+//   changes it, and removes it only after a live read shows that its pod does not exist.
 //
-// What status says of a member, by which source, where they disagree:
+// If the sources disagree about a member, status shows:
 //
-//   entry in clique  pod of node    index in clique     it is
-//   yes              -              its own             a member as the clique says; where its pod
-//                                                       is, if it stands in two
-//   no               none, live     -                   none: it has left
-//   no               ends, live     -                   none, if it writes its own entry, which
-//                                                       is not in the clique, live
-//   no               there          free                a member as status shows it: caches lag
-//   no               there          another's, cached   the same, and so is all of its clique
-//   no               there          another's, live     none: it took itself out
+//   entry in clique  pod of node     its index is       status shows
+//   yes              -               its own            the entry; if two cliques have one, that
+//                                                       in the clique of its pod
+//   no               none, live      -                  nothing: the node has left
+//   no               deleting, live  -                  nothing, if its daemon writes the entry
+//                                                       and the clique lacks it, live
+//   no               exists          free               the same as before: caches lag
+//   no               exists          another's, cached  the same as before, for the whole clique
+//   no               exists          another's, live    nothing: its daemon removed the entry
 //
-// "live" is evidence of this pass, everything else the cache. Ready is only who is so in the
-// clique, whose pod is ready and stays, and whose node is not lost; whose pod the cache lacks stays
-// what status shows of it, and becomes ready only with its pod.
+// "live" is evidence of this pass; the rest is from the cache. A member is ready only if its entry
+// is ready, its pod is ready and not being deleted, and its node is not lost. A member whose pod
+// the cache lacks keeps the readiness that status shows. It becomes ready only when its pod is
+// seen.
 #pragma once
 
 #include "controller/compute_domain/rules/membership/membership_plan.h"
 
 namespace compute_domain {
 
-// Decides what the cliques of the domain should hold, when they are written, and who is a member:
-// clique_spec.h, clique_batching.h, clique_patch.h and member_readiness.h. REQUIRES:
+// Decides the content of the domain's cliques, when to write them, and which nodes are members.
+// Uses clique_spec.h, clique_batching.h, clique_patch.h and member_readiness.h. REQUIRES:
 // observed.domain.
 [[nodiscard]] Membership PlanMembership(const Observed& observed, const Instant& now);
 

@@ -1,4 +1,4 @@
-// Who is where: what membership is decided from, in a shape in which nobody is searched for. Pure.
+// Lookup tables (pods and entries by node) for the membership rule. Pure.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace compute_domain {
 
 using EntryByNode = std::map<std::string_view, const api::Member*>;
-// They point into `members`; of several of one node, to the first.
+// Returns pointers into `members`. Of several entries of one node, takes the first.
 [[nodiscard]] EntryByNode ByNode(const std::vector<api::Member>& members);
 
 // The daemon pods and cliques that live reads found.
@@ -22,45 +22,45 @@ class LiveView {
  public:
   explicit LiveView(const Evidence& evidence);
 
-  // Else nothing of it is known.
+  // Returns false if there was no live read. The functions below then return false, too.
   [[nodiscard]] bool was_read() const { return was_read_; }
 
-  // Whether a pod on the node that has not ended is as `is` says.
+  // Returns whether `is` holds for a pod on the node that has not ended.
   template <typename Is>
   [[nodiscard]] bool AnyPodOn(const std::string& node, const Is& is) const {
     const auto pods = pods_.find(node);
     return pods != pods_.end() &&
            std::ranges::any_of(pods->second, [&](const api::DaemonPod* pod) { return is(*pod); });
   }
-  // Whether there is a clique of this id.
+  // Returns whether the clique with this id exists.
   [[nodiscard]] bool HasClique(const std::string& id) const { return listed_.contains(id); }
-  // And it has an entry of the node.
+  // Returns whether that clique has an entry of the node.
   [[nodiscard]] bool Lists(const std::string& id, const std::string& node) const;
 
  private:
   const bool was_read_;
   std::map<std::string_view, std::vector<const api::DaemonPod*>> pods_;
-  std::map<std::string_view, std::set<std::string_view>> listed_;  // Nodes, by the cliques' ids.
+  std::map<std::string_view, std::set<std::string_view>> listed_;  // Nodes. Key: clique id.
 };
 
-// It points into `observed`, which must outlive it. REQUIRES: observed.domain.
+// Points into `observed`, which must outlive it. REQUIRES: observed.domain.
 struct MembershipIndex {
   explicit MembershipIndex(const Observed& everything);
 
-  // Whether the node may be a member. That its label, its daemon and its clique say so is the word
-  // of the node alone; that a pod of the domain is there, the scheduler says. Who was a member once
-  // is one until it leaves.
+  // Returns whether the node may be a member: a claim shows a pod of the domain there, or status
+  // lists it already. Its label, daemon and clique entry do not suffice: the node itself can write
+  // them, but the scheduler allocates claims. A member stays a member until it leaves.
   [[nodiscard]] bool MayJoin(const std::string& node) const {
     return !users || users->contains(node) || shown.contains(node);
   }
 
   const Observed& observed;
   const PodByNode pods;
-  // Those of `pods` that have the label of a clique.
+  // The `pods` with a clique label. Their cliques are the keys.
   std::map<CliquePlace, std::vector<const api::DaemonPod*>> in_clique = {};
-  const EntryByNode shown;  // In status.
-  // On which pods use the domain, as far as is known: while claims cannot be read nobody new joins.
-  // Empty: they may not be read.
+  const EntryByNode shown;  // Entries of status.
+  // Nodes on which pods use the domain, according to the cache. While that is stale, no new node
+  // joins. Empty if cdom may not read claims; then any node may join.
   const std::optional<std::set<std::string>> users;
   const LiveView live;
 };

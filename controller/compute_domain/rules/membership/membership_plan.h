@@ -1,4 +1,4 @@
-// What the membership rule decides. Pure.
+// The decisions of the membership rule. Pure.
 #pragma once
 
 #include <string>
@@ -9,14 +9,15 @@
 
 namespace compute_domain {
 
-// Who belongs to the domain, and what must be written so that cliques say so.
+// The members of the domain, and the writes that its cliques need.
 struct Membership {
   std::vector<api::Member> members = {};  // Sorted by clique, index, node.
   std::vector<Action> actions = {};
-  std::vector<std::string> without_index = {};  // Nodes without room: "node in clique".
-  bool needs_owner = false;                     // A clique is missing: read before one is made.
-  bool needs_daemons = false;                   // A member seems gone: read before it is removed.
-  RequeueAfter requeue_after = {};              // Then a write is due that waits now.
+  // Nodes for which no index is free: "node in clique".
+  std::vector<std::string> without_index = {};
+  bool needs_owner = false;         // A clique is missing: read the domain before it is created.
+  bool needs_daemons = false;       // A member seems to have left: read before it is removed.
+  RequeueAfter requeue_after = {};  // Until a write that waits now is due.
 };
 
 }  // namespace compute_domain

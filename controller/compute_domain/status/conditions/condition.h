@@ -1,8 +1,10 @@
-// The conditions of a ComputeDomain, a file for each. A condition is judged from values, and its
-// reasons are those that status/reasons.h lists. Pure.
+// Conditions of a ComputeDomain; each has a file of its own. Pure.
 //
-// To add one: write its file, call it in status.cc, list its reasons in status/reasons.cc, and
-// describe it in docs/reasons.md and crds/computedomains.yaml. test/lint says what is missing.
+// A condition is computed from values. Its reasons are listed in status/reasons.h.
+//
+// To add a condition: write its file, call it in status.cc, and list its reasons in
+// status/reasons.cc. Describe it in docs/reasons.md and crds/computedomains.yaml. test/lint reports
+// what is missing.
 #pragma once
 
 #include <string>
@@ -14,7 +16,7 @@
 
 namespace compute_domain {
 
-// What conditions are judged from. All outlive the call.
+// Input of the conditions. All references must outlive the call.
 struct StatusInput {
   const Observed& observed;
   const Analysis& analysis;
@@ -23,13 +25,14 @@ struct StatusInput {
   const Instant& now;
 };
 
-// A deletion that waits, and for whom. Empty if it does not wait.
+// What a deletion waits for.
 struct DeletionWait {
-  base::Clock::WallTime deadline = {};     // After it the deletion goes on without the blockers.
+  base::Clock::WallTime deadline = {};     // After it, the deletion continues despite the blockers.
   std::vector<std::string> blockers = {};  // Such as "pods/train-0 (claim ns/train-0-channel-x2)".
-  bool jobs_have_ended = false;            // The blockers are daemons, not the pods of a job.
-  std::vector<std::string> pinned = {};    // By finalizers of others, for which there is no bound.
-  // The blockers may end by themselves within this time: no Warning is raised before.
+  bool jobs_have_ended = false;            // The blockers are daemons, not pods of a job.
+  // Objects that finalizers of others keep. There is no time limit for these.
+  std::vector<std::string> pinned = {};
+  // The blockers may still end by themselves within this time. No Warning is raised before.
   std::chrono::milliseconds patience{0};
 };
 
@@ -37,11 +40,11 @@ struct Verdict {
   Verdict() = default;
   Verdict(std::string_view its_status, std::string_view its_reason, std::string its_message)
       : status(its_status), reason(its_reason), message(std::move(its_message)) {}
-  // False, for the reason of the failure.
+  // Makes a verdict "False" with the reason of the failure.
   explicit Verdict(const Failure& failure) : Verdict("False", failure.reason, failure.message) {}
 
-  std::string_view status = {};  // True, False or Unknown.
-  std::string reason = {};       // Empty if there is nothing to say.
+  std::string_view status = {};  // "True", "False" or "Unknown".
+  std::string reason = {};       // Empty if there is nothing to report.
   std::string message = {};
 };
 
@@ -49,23 +52,23 @@ struct Verdict {
 [[nodiscard]] Verdict JudgeProvisioned(const StatusInput& input);
 [[nodiscard]] Verdict JudgeMembersReady(const StatusInput& input);
 [[nodiscard]] Verdict JudgeInUse(const StatusInput& input);
-// The first of `accepted`, `provisioned` and `members` that is not True; Idle if no node takes
-// part. Pending pods add why they wait.
+// Returns the first of `accepted`, `provisioned` and `members` that is not True. Returns Idle if no
+// node takes part. Pending pods add their reason.
 [[nodiscard]] Verdict JudgeReady(const StatusInput& input, const Verdict& accepted,
                                  const Verdict& provisioned, const Verdict& members);
-// Why the domain, which is being deleted, still exists. Its status is that of Ready and
-// Provisioned.
+// Returns why a domain that is being deleted still exists. Ready and Provisioned have its status,
+// too.
 [[nodiscard]] Verdict JudgeDeletion(const StatusInput& input, const DeletionWait& wait);
 
-// What several conditions say.
+// Helpers that several conditions use.
 
-// Why pods of the domain wait for a node. Empty if none does.
+// Returns why pods of the domain wait for a node. Empty if no pod waits.
 [[nodiscard]] Verdict JudgePendingPods(const StatusInput& input);
-// "3/4": how many of the members are ready.
+// Returns the number of ready members and of all members, as "3/4".
 [[nodiscard]] std::string ReadyOf(const std::vector<api::Member>& members);
-// Nodes on which pods hold channels of the domain. Sorted.
+// Returns the nodes on which pods hold channels of the domain, sorted.
 [[nodiscard]] std::vector<std::string> NodesThatUse(const Observed& observed);
-// Which plugins are missing, and what to do about it. Begins with a space.
+// Returns which plugins are missing, and how to fix it. Begins with a space.
 [[nodiscard]] std::string DescribeMissing(const MissingPlugins& missing);
 
 }  // namespace compute_domain

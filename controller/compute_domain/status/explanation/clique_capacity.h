@@ -1,5 +1,5 @@
-// What is free in each clique, and whether a domain that waits finds room. It explains, and decides
-// nothing. Pure.
+// Free nodes of each clique, and whether pending pods find room. Pure.
+// This only explains: no decision depends on it.
 #pragma once
 
 #include <optional>
@@ -12,29 +12,30 @@ namespace compute_domain {
 struct NodeAvailability {
   enum class State { kFree, kReserved, kHeld, kUnusable };
   State state = State::kFree;
-  std::string why = {};  // Empty: it is free, or carries the label of the domain that holds it.
+  std::string why = {};  // Empty if the node is free, or has the label of the domain that holds it.
 };
 
 [[nodiscard]] std::string_view ToString(NodeAvailability::State state);
 
-// Empty: the node is in no clique and nothing of our driver is there.
+// Returns the state of the node. Empty if the node has no clique, no domain, no allocated channel
+// and no ResourceSlice of the driver.
 [[nodiscard]] std::optional<NodeAvailability> AvailabilityOf(const api::Node& node,
                                                              const NodeContext& context,
                                                              const Facts& facts);
 
-// Adds the node to the counts of its clique; "" is that of nodes without fabric.
+// Adds the node to the counts of its clique; "" stands for nodes without fabric.
 void Count(const std::string& clique, const NodeAvailability& availability,
            CliqueCapacities& capacity);
 
-// Whether pods of the domain wait of which the scheduler has said why, so that free nodes
-// are counted. REQUIRES: observed.domain, here and below.
+// Returns whether free nodes must be counted: pods of the domain are pending, and the scheduler has
+// said why. REQUIRES: observed.domain, here and below.
 [[nodiscard]] bool NeedsCapacity(const Observed& observed);
 
-// A sentence, beginning with a space; empty: no clique is known.
+// Returns a sentence that begins with a space. Empty if no clique is known.
 [[nodiscard]] std::string DescribeCapacity(const Observed& observed);
 
-// Why the pods that wait cannot follow the first ones into their clique; empty: they need not, or
-// it has room.
+// Returns why pending pods cannot join the other pods in their clique. Empty if the clique has
+// room, or if they may run elsewhere.
 [[nodiscard]] std::optional<Failure> FindFullClique(const Observed& observed);
 
 }  // namespace compute_domain

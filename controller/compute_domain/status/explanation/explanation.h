@@ -1,4 +1,4 @@
-// What explains the state of a domain to people. It decides nothing. Pure.
+// Explains a domain's state to users; no decision depends on it. Pure.
 #pragma once
 
 #include <map>
@@ -12,10 +12,11 @@ namespace compute_domain {
 
 // Computed once per plan.
 struct Explanation {
-  Usage usage = {};                                  // Who uses the domain, and who waits for it.
-  std::optional<Failure> shortage = {};              // Why pods find no channel.
-  std::string capacity = {};                         // What DescribeCapacity says of the cluster.
-  std::map<std::string, std::string> occupied = {};  // Nodes that other domains hold, and which.
+  Usage usage = {};                      // Users of the domain, and pending pods.
+  std::optional<Failure> shortage = {};  // Why pods find no channel. Empty if they do.
+  std::string capacity = {};             // DescribeCapacity() of the cluster.
+  // Nodes that other domains hold, with the holder. Key: node.
+  std::map<std::string, std::string> occupied = {};
   MissingPlugins plugins = {};
 };
 

@@ -1,6 +1,6 @@
-// What daemons report of their IMEX, compared with what is known of them. Pure.
+// Compares IMEX reports of daemons with what cdom knows. Pure.
 //
-// A report is what a daemon says of itself: it makes nobody a member, and nobody ready or not.
+// Reports are informational: they never affect membership or readiness.
 #pragma once
 
 #include <map>
@@ -15,32 +15,36 @@
 namespace compute_domain {
 
 struct ImexTrouble {
-  std::string_view reason = {};  // Empty: IMEX is not known to be why.
+  std::string_view reason = {};  // Empty if IMEX is not known to be the cause.
   std::string detail = {};
 };
 
-// Why IMEX keeps a daemon from being ready.
+// Returns why IMEX keeps the daemon from being ready.
 [[nodiscard]] ImexTrouble ImexTroubleOf(const api::DaemonPod& pod);
 
-// The IMEX that served each claim in use first, by node, and whether another one does by now;
-// `before` is what this said in the pass before. No time that a claim carries tells a restart from
-// the first start: IMEX is started after the claim was made, allocated and reserved then, too. So
-// this process has to have seen both, and one that has just started takes what it finds for the
-// first.
+// Returns the IMEX instance with which the pods of each claim in use started, and whether it was
+// restarted since. Key: node. `before` is the result of the pass before.
+//
+// This process must see both instances itself. Timestamps do not tell a restart from a first start:
+// IMEX also starts after the claim was created, allocated and reserved. So a new process takes the
+// instance that it finds as the first.
 [[nodiscard]] std::map<std::string, ImexOfJob> FindImexOfJobs(
     const Observed& observed, const std::map<std::string, ImexOfJob>& before,
     base::Clock::TimePoint now);
 
-// Claims in use whose IMEX was started again: by itself, or with its daemon.
+// Returns the claims in use whose IMEX was restarted, alone or with its daemon. Empty if none.
 [[nodiscard]] std::optional<SharingIssue> FindRestarted(const Observed& observed);
 
-// Members that serve under another index than their peers know. REQUIRES: as of FindSharingIssues.
+// Returns the members that serve under another index than their peers know. Empty if none.
+// REQUIRES: as for FindSharingIssues.
 [[nodiscard]] std::optional<SharingIssue> FindOtherIndices(
     const Observed& observed, const std::vector<api::Member>& expected);
-// Members that serve and do not reach each other. REQUIRES: as of FindSharingIssues.
+// Returns the members that serve and cannot reach each other. Empty if none. REQUIRES: as for
+// FindSharingIssues.
 [[nodiscard]] std::optional<SharingIssue> FindUnreachable(const Observed& observed,
                                                           const std::vector<api::Member>& expected);
-// Members that serve and do not say whom they reach. REQUIRES: as of FindSharingIssues.
+// Returns the members that serve and do not report which peers they reach. Empty if none. REQUIRES:
+// as for FindSharingIssues.
 [[nodiscard]] std::optional<SharingIssue> FindPeersUnknown(
     const Observed& observed, const std::vector<api::Member>& expected);
 

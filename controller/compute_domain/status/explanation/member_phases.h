@@ -1,9 +1,10 @@
-// How far each node is that joins a domain or leaves it. It explains, and decides nothing. Pure.
+// Phases of nodes that join or leave a domain. Pure.
+// This only explains: no decision depends on it.
 //
-// A daemon that has yet to serve, and one whose pods have ended, are the usual course for 30 s
-// each. The bound is a time, not the first start of the daemon's container: a daemon that no
-// kubelet starts would never become a Warning then. A container that cannot run ends the start at
-// once.
+// It is normal that a daemon does not serve for 30 s after its start, and for 30 s after the last
+// pod has ended. The limit is a time, not the first start of the daemon's container. Otherwise a
+// daemon that no kubelet starts would never become a Warning. A container that cannot run ends the
+// start at once.
 #pragma once
 
 #include <map>
@@ -14,18 +15,18 @@
 
 namespace compute_domain {
 
-// The phase of each node that carries the domain's label, that pods of the domain are on, or that
-// is a member. `before` is what this returned in the pass before. Of an old view nothing follows:
-// the phases stay.
+// Returns the phase of each node that has the domain's label, has pods of the domain, or is a
+// member. `before` is the result of the pass before. The phases do not change while the cache of
+// nodes is stale.
 [[nodiscard]] std::map<std::string, MemberPhase> FindPhases(
     const Observed& observed, const std::map<std::string, MemberPhase>& before, const Instant& now);
 
-// The phase of the node while it is the usual course that its daemon does not serve: kStarting or
+// Returns the phase of a node whose daemon normally does not serve yet or any more: kStarting or
 // kLeaving. Null otherwise.
 [[nodiscard]] const MemberPhase* FindPassingPhase(const Observed& observed, const std::string& node,
                                                   const Instant& now);
 
-// Until the next such phase has lasted too long.
+// Returns the time until the next such phase exceeds its limit.
 [[nodiscard]] RequeueAfter UntilPhasesEnd(const Observed& observed, const Instant& now);
 
 }  // namespace compute_domain

@@ -1,5 +1,6 @@
-// Nodes whose kubelet plugin is not registered: where pods of a domain neither start nor end, since
-// the kubelet needs the plugin for both. It explains, and decides nothing. Pure.
+// Nodes whose kubelet plugin is not registered. Pure.
+// Pods of a domain neither start nor end there, because the kubelet needs the plugin for both. This
+// only explains: no decision depends on it.
 #pragma once
 
 #include <map>
@@ -11,17 +12,18 @@
 
 namespace compute_domain {
 
-// Since when each node that pods of the domain are on, and that is ready, publishes no
-// ResourceSlice; `before` is what this said in the pass before. REQUIRES: observed.facts.
+// Returns the nodes with pods of the domain and without a ResourceSlice of the driver, and when
+// this was first seen. Leaves out lost nodes. `before` is the result of the pass before. REQUIRES:
+// observed.facts.
 [[nodiscard]] std::map<std::string, base::Clock::TimePoint> FindSilentNodes(
     const Observed& observed, const std::map<std::string, base::Clock::TimePoint>& before,
     base::Clock::TimePoint now);
 
 struct MissingPlugins {
-  std::vector<std::string> nodes = {};  // Silent for so long that it is no restart. Sorted.
-  // Pods that have not ended there for minutes, such as "pods/train-0 on node-1".
+  std::vector<std::string> nodes = {};  // Without slices for longer than a restart takes. Sorted.
+  // Pods there that have not ended for minutes, such as "pods/train-0 on node-1".
   std::vector<std::string> stuck = {};
-  // When there may be more of either.
+  // Until there may be more nodes or pods.
   RequeueAfter requeue_after = {};
 };
 

@@ -1,4 +1,5 @@
-// Who uses a domain, and who waits for it and why. It explains, and decides nothing. Pure.
+// Users of a domain, and why other pods wait for it. Pure.
+// This only explains: no decision depends on it.
 #pragma once
 
 #include <map>
@@ -10,30 +11,30 @@
 
 namespace compute_domain {
 
-// "a, b, c, d, e and 4 more": enough to act on, whatever the size.
+// Returns at most five names, as "a, b, c, d, e and 4 more".
 [[nodiscard]] std::string Names(const std::vector<std::string>& names);
 
-// Domains, "namespace/name" each, as the owner of the observed one may read them: those of other
-// namespaces are only counted, unless the facts say otherwise.
-// REQUIRES: observed.domain, here and below.
+// Returns `domains` ("namespace/name" each) as the owner of the observed domain may read them. Only
+// counts those in other namespaces, unless Facts::names_others is set. REQUIRES: observed.domain,
+// here and below.
 [[nodiscard]] std::vector<std::string> NamesForOwner(const Observed& observed,
                                                      const std::set<std::string>& domains);
 
 struct Usage {
-  std::vector<std::string> users = {};  // Such as "pods/train-0"; each pod of a shared claim.
-  // Pods whose claim is not allocated, with the scheduler's words as far as they were read: those
-  // of which the same is said together, and not more than a few of these by name.
+  std::vector<std::string> users = {};  // Such as "pods/train-0". All pods of a shared claim.
+  // Pods whose claim is not allocated, grouped by scheduler message as far as it was read; at most
+  // five names per group.
   std::vector<std::string> waiting = {};
 };
 
 [[nodiscard]] Usage FindUsage(const Observed& observed);
 
-// Nodes that were given to pods of the domain while another domain holds them, and who holds them.
-// By node, such as "by team-b/other".
+// Returns the nodes that pods of the domain use while another domain holds them. Key: node. Value:
+// the holder, such as "by team-b/other".
 [[nodiscard]] std::map<std::string, std::string> FindOccupiedNodes(const Observed& observed);
 
-// Why such pods find no channel: no node has one, or who has them, as far as `unrelated_claims` and
-// `holders` tell; empty: all pods have one, or wait for something else.
+// Returns why such pods find no channel: no node has one, or claims and domains hold them all
+// (`unrelated_claims` and `node_holders`). Empty if no pod lacks a channel.
 [[nodiscard]] std::optional<Failure> FindShortage(const Observed& observed);
 
 }  // namespace compute_domain

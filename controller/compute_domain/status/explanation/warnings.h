@@ -1,5 +1,5 @@
-// What should be known of members although they serve: their node is about to go, or something
-// keeps their pods from sharing memory. Pure.
+// Problems of members that serve. Pure.
+// Their node will leave, or something keeps their pods from sharing memory.
 #pragma once
 
 #include <string>
@@ -10,22 +10,22 @@
 
 namespace compute_domain {
 
-// By which its node is known to be about to go, such as "cordoned" or "taint
-// karpenter.sh/disrupted"; empty: by nothing. `taints` are as api::kLeavingTaints has them.
+// Returns why the node is expected to leave, such as "cordoned" or "taint karpenter.sh/disrupted".
+// Empty if it is not. `taints` has the form of api::kLeavingTaints.
 [[nodiscard]] std::string NoticeOf(const api::Node& node, const std::vector<std::string>& taints);
 
-// A sentence, beginning with a space; empty: no node of a ready member is about to go. `expected`
-// is what FindExpected found, here and below. REQUIRES: observed.domain.
+// Returns a sentence that begins with a space. Empty if no node of a ready member is expected to
+// leave. `expected` is Analysis::expected, here and below. REQUIRES: observed.domain.
 [[nodiscard]] std::string SayWhoLeaves(const Observed& observed,
                                        const std::vector<api::Member>& expected);
 
 struct SharingIssue {
-  std::string_view reason = {};  // For the condition; empty: it may be meant so.
-  std::string says = {};         // A sentence, beginning with a space.
+  std::string_view reason = {};  // Reason for the condition. Empty if this may be intended.
+  std::string says = {};         // A sentence that begins with a space.
 };
 
-// What keeps pods of the domain from sharing memory, now and then or always: the gravest first.
-// REQUIRES: observed.domain; all `expected` are ready.
+// Returns what keeps pods of the domain from sharing memory, always or sometimes; the most serious
+// issue first. REQUIRES: observed.domain; all `expected` are ready.
 [[nodiscard]] std::vector<SharingIssue> FindSharingIssues(const Observed& observed,
                                                           const std::vector<api::Member>& expected);
 
