@@ -33,9 +33,9 @@ enum class Strictness {
 // Returns the clique of a GPU as "<uuid>.<n>", all zeros if NVML reports none.
 [[nodiscard]] std::string NameOf(const Fabric& fabric);
 
-// Returns the clique of the node, "<uuid>.<n>". Empty if the node has no fabric; a fabric that
-// still forms counts as one. Returns kUnavailable if it still forms: retry. Returns kInvalid if the
-// fabric has an error; the message says which.
+// Returns the clique of the node, "<uuid>.<n>". Empty if no GPU counts as attached to a fabric.
+// With kAllAttached, returns kUnavailable while a GPU is still joining: retry. Returns kInvalid,
+// with the reason, if joining failed or GPUs are in different cliques.
 [[nodiscard]] base::Result<std::string> CliqueOf(const std::vector<Fabric>& gpus,
                                                  Strictness strictness);
 
