@@ -153,7 +153,7 @@ class Plugin {
   std::vector<PluginAnswer> answers_;
 
   plugin::TimePoint next_round_ = {};
-  bool listed_ = false;  // In this round, like `domains_gone_`.
+  bool listed_ = false;  // Whether domains were listed in this round.
   std::set<std::string> domains_gone_;
   plugin::TimePoint label_kept_until_ = {};
   std::set<std::string> looked_up_;

@@ -46,7 +46,7 @@ struct PluginPhase {
   std::chrono::seconds lasts{0};
   // The users' pods that must be prepared by its end, and no others. Empty if not checked.
   std::optional<std::set<std::string>> prepared = {};
-  bool any_one = false;  // Or another one in place of it.
+  bool any_one = false;  // Exactly one pod must be, whichever it is.
   bool is_last = false;
 };
 
