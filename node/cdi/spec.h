@@ -1,4 +1,6 @@
 // A CDI spec: what a container runtime adds for a device. Pure.
+//
+// files.h reads and writes the files.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,6 @@
 // The NVLink clique of a node, from NVML's data. Pure.
+//
+// library.h reads that data.
 #pragma once
 
 #include <array>

@@ -78,7 +78,7 @@ struct RunSpec {
 // Returns whether the fault affects the kinds that RunSpec::stale names.
 [[nodiscard]] bool IsOfKinds(Fault fault);
 
-// Returns whether the run has no fault, and actors move in turn.
+// Returns whether the run has no fault, one replica and no flaky watches, and actors move in turn.
 [[nodiscard]] bool IsPlain(const RunSpec& spec);
 
 // Returns whether the run has the same states at rest as without a fault and with one leader.
