@@ -1,4 +1,6 @@
-// A daemon's connection to the API server: watches, and writes, one at a time.
+// A daemon's connection to the API server: watches, and writes.
+//
+// It sends one write at a time.
 #pragma once
 
 #include <atomic>

@@ -1,7 +1,7 @@
 // A TCP listener with at most 64 open connections.
 //
 // A further connection closes the oldest. gRPC has no such bound, and any pod may connect to the
-// health port: without a bound a pod could use up all file descriptors of the plugin.
+// health port. Without a bound a pod could use up all file descriptors of the plugin.
 //
 // The receiver of a connection owns it. The listener keeps a duplicate descriptor of each, to
 // notice its end and to close it.

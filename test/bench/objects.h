@@ -21,9 +21,9 @@ inline const kube::Resource kJobs = {"batch", "v1", "jobs", "Job", true};
 [[nodiscard]] json::Value Job(const std::string& domain, int pods);
 // Nodes of about 10 KB each, like a GPU node's. No simulator runs them.
 [[nodiscard]] std::vector<json::Value> Nodes(int count, const std::string& prefix = "load-");
-// Claim() returns a claim of the workload's template as the cluster creates it for a pod, with the
-// pod as owner and the finalizer of an allocated claim. ClaimStatus() returns its status: allocated
-// on `node` and reserved for that pod.
+// Claim() returns a claim of the workload's template, as the cluster creates it for a pod. It has
+// the pod as owner, and the finalizer of an allocated claim. ClaimStatus() returns its status:
+// allocated on `node` and reserved for that pod.
 [[nodiscard]] json::Value Claim(const std::string& name, const json::Value& claim_template);
 [[nodiscard]] json::Value ClaimStatus(const json::Value& claim, const std::string& node);
 

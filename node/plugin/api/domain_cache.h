@@ -1,4 +1,4 @@
-// A cache of all ComputeDomains: which exist, and whether this node is Ready in them.
+// A cache of all ComputeDomains, and whether this node is Ready in them.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,6 @@
-// Whether this node is ready for channels of a domain. Used by the deciding thread.
+// Whether this node is ready for channels of a domain.
+//
+// Used by the deciding thread.
 #pragma once
 
 #include <string>

@@ -26,9 +26,9 @@ class GarbageCollector {
 
   // Collects if it is due. Returns when to call it again if nothing changes.
   [[nodiscard]] TimePoint Turn();
-  // Schedules a collection if a domain that is not in the cache has a folder that no claim uses, or
-  // if the node lost its label under a claim. Call it after an unprepare, and when a cache has
-  // changed.
+  // Schedules a collection if it finds garbage: the folder of a domain that is not in the cache and
+  // that no claim uses, or a lost label of a node with claims. Call it after an unprepare, and when
+  // a cache has changed.
   void CheckForGarbage();
 
  private:

@@ -49,8 +49,8 @@ class ApiServer {
 
   // Forgets older versions: a watch or list that continues from below `revision` gets 410.
   void Compact(Revision revision) { compacted_ = revision; }
-  // Sets how the server reports that a watch's version is too old: as the status of the reply
-  // (older servers), or as the first event of the stream.
+  // Sets how the server reports that a watch's version is too old. Older servers use the status of
+  // the reply; others use the first event of the stream.
   void SetGoneAsStatus(bool as_status) { gone_as_status_ = as_status; }
 
   // Sets which requests to refuse with 403, because a permission is missing.

@@ -1,4 +1,4 @@
-// Label and field selectors of a query, parsed as the API server does. Pure.
+// Label and field selectors of a query, parsed like the API server. Pure.
 #pragma once
 
 #include <string>

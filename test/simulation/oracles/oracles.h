@@ -92,22 +92,22 @@ struct Oracle {
 // so within the delay. The controller reports a member as ready only if it has such a pod with its
 // address. It may repeat in `status` what a daemon wrote in its clique.
 [[nodiscard]] Oracle ReleaseGate(const OracleContext& context);
-// S23: the controller makes a node a member, in a clique or in status, only if the scheduler has
-// allocated a channel there to a pod of the domain at some time. Not checked while a fault heals,
-// or if claims may not be read: then it cannot know.
+// S23: the controller makes a node a member, in a clique or in status, only if the node has had an
+// allocated channel of the domain. The scheduler must have allocated it to a pod of the domain. Not
+// checked while a fault heals, or if claims may not be read: then the controller cannot know.
 [[nodiscard]] Oracle NoStrangers(const OracleContext& context);
 // S10, L4, L5, in virtual time. A domain is Ready for at most the delay while one of its nodes, or
-// a node where it has a channel, has no ready daemon. status.nodes follows each pod within the
-// delay, if the pod has a channel of the domain on its node. A node keeps the label of a deleted
-// domain for at most a minute.
+// a node where it has a channel, has no ready daemon. The entry in status.nodes follows each pod
+// within the delay, if the pod has a channel of the domain on its node. A node keeps the label of a
+// deleted domain for at most a minute.
 [[nodiscard]] Oracle StatusFollows(const OracleContext& context);
 // L8: after a leader's last renewal another replica leads within the Lease's duration plus one
 // retry.
 [[nodiscard]] Oracle FailoverIsFast(const OracleContext& context);
 // S2: a node runs daemons of at most one domain.
 [[nodiscard]] Oracle OneDomainPerNode(const OracleContext& context);
-// S3: the controller assigns an index to one member of a clique or status, within the range, and
-// only once the pod that had the index does not exist.
+// S3: the controller assigns an index, within the range, to only one member of a clique or status.
+// It does so only once the pod that had the index does not exist.
 [[nodiscard]] Oracle IndexUniqueness(const OracleContext& context);
 // S4: the controller never changes the index of a daemon pod in its clique. It reserves the index
 // of a removed node for a minute, while other indices are free.
@@ -116,20 +116,19 @@ struct Oracle {
 // removes a member from the `status` of a domain that stays only if it is no longer a member.
 [[nodiscard]] Oracle NoPruneWithoutProof(const OracleContext& context);
 
-// S6: the controller deletes objects, and removes finalizers and labels from them, only if they
-// belong by name, namespace and UID to a domain that is being deleted or does not exist. When it
-// writes an object, it leaves the fields of other writers unchanged. It adds a node label only to
-// restore it: the node has none, and the domain exists and has a channel there.
+// S6: the controller deletes only objects of a domain that is being deleted or does not exist. The
+// same is true for removing finalizers and labels. Name, namespace and UID must all match that
+// domain. When it writes an object, it leaves the fields of other writers unchanged. It adds a node
+// label only to restore it: the node has none, and the domain exists and has a channel there.
 [[nodiscard]] Oracle OwnOnly(const OracleContext& context);
 // S7: no object of a live domain is deleted by the controller or, through owner references that it
 // set, by the garbage collector. The controller may finish a deletion that another client began. It
 // may also replace an outdated daemon pod, unless another node of its clique had no daemon at that
 // time.
 [[nodiscard]] Oracle LiveChildrenAreSafe(const OracleContext& context);
-// S20: no daemon of a clique is replaced while a claim holds a channel of the domain on one of the
-// clique's nodes, because the job would end. Exception: the domain allows it. Nor is a DaemonSet
-// deleted while a running pod uses a channel of the domain, unless the grace period of the deletion
-// is over.
+// S20: no daemon of a clique is replaced while a claim holds a channel of the domain on a node of
+// the clique: the job would end. Exception: the domain allows it. Nor is a DaemonSet deleted while
+// a running pod uses a channel of the domain, unless the grace period of the deletion is over.
 [[nodiscard]] Oracle DaemonsInUseStay(const OracleContext& context);
 // S8: the domain's finalizer exists before its first child. It is removed only when no child, node
 // label, daemon pod or claim in use is left (or the deadline for it has passed).
@@ -142,22 +141,23 @@ struct Oracle {
 // (403).
 [[nodiscard]] Oracle NothingRefused(const OracleContext& context);
 // S21: a Ready domain becomes NotReady only because of a change of its members, or of objects that
-// they need, since it became Ready or within half a minute before. The cause is never a refused,
-// delayed or lost request, nor a stale cache. No fault excuses it, except for the time that a fault
-// may take. Runs with two leaders at once are not checked: with separate caches they cannot know
-// which is stale.
+// they need. The change is after it became Ready, or at most half a minute before. The cause is
+// never a refused, delayed or lost request, nor a stale cache. No fault excuses it, except for the
+// time that a fault may take. Runs with two leaders at once are not checked: with separate caches
+// they cannot know which is stale.
 [[nodiscard]] Oracle ReadinessHasCause(const OracleContext& context);
-// S22: while a domain is being deleted and its grace period is not over, the controller removes
-// nothing that a live job uses: no DaemonSet, daemon template, clique, daemon pod, finalizer, nor
-// the label of a node that the job is on. A job is over when its claims are free, its pods have
-// ended, or their node does not exist or was lost for five minutes. Excused are a claim that came
-// after a live read of the same pass, and a replacement that the domain allows.
+// S22: until the grace period of a domain's deletion is over, the controller removes nothing that a
+// live job uses. That is: no DaemonSet, daemon template, clique, daemon pod, finalizer, nor the
+// label of a node that the job is on. A job is over when its claims are free, its pods have ended,
+// or their node does not exist or was lost for five minutes. Excused are a claim that came after a
+// live read of the same pass, and a replacement that the domain allows.
 [[nodiscard]] Oracle LiveJobsKeepAll(const OracleContext& context);
-// Q1: one process sends at most 20 requests in a virtual second for one object and verb (a POST by
-// the name that it creates), or for one collection with its selector and LIST or watch. A
-// collection that all domains of a namespace read, such as its claims, has this budget for each of
-// them: the product shares one LIST among simultaneous readers, but here each domain sends its own.
-// Without the permission to patch, a process reads each object once more before a write.
+// Q1: one process sends at most 20 requests in a virtual second for one target. A target is an
+// object and verb (a POST counts for the name that it creates), or a collection with its selector
+// and LIST or watch. A collection that all domains of a namespace read, such as its claims, has
+// this budget for each of them. The product shares one LIST among simultaneous readers, but here
+// each domain sends its own. Without the permission to patch, a process reads each object once more
+// before a write.
 [[nodiscard]] Oracle RequestsHaveABudget(const OracleContext& context);
 // S15: only the holder of the Lease writes anything except Events, also after a pause.
 [[nodiscard]] Oracle OnlyTheLeaderWrites(const OracleContext& context);

@@ -11,7 +11,8 @@
 namespace simulation {
 
 // N-1: a claim gets the CDI edits of a channel only if the domain's daemon was Ready on that node
-// since its boot, at that time or within the delay of a watch.
+// since its boot. It must be so at that time or within the delay of a watch. A claim may get the
+// same edits again in the same boot.
 [[nodiscard]] Violations ChannelsNeedAReadyNode(const ApiServer& server,
                                                 const PluginEvents& events);
 // N-2: no claim is prepared for a channel of a domain in another namespace, nor for a daemon

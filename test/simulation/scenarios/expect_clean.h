@@ -157,8 +157,8 @@ inline int TurnsOf(std::size_t fault, int requests, int every) {
   return (requests + static_cast<int>(fault)) / every - static_cast<int>(fault) / every;
 }
 
-// Expects a fault that applies to any request to happen at each of its turns, and any other fault
-// to happen at least once if it had `enough` turns.
+// Expects a fault that applies to any request to happen at each of its turns. Expects any other
+// fault to happen at least once if it had `enough` turns.
 template <typename AFault>
 void ExpectTurns(AFault fault, bool is_any, std::ptrdiff_t faulted, int turns, int enough,
                  const std::string& base) {

@@ -29,9 +29,9 @@ struct ReplicaOptions {
   std::string client = "controller-1";
   bool elects = true;  // If false, acts as leader always, beside others that do the same.
   bool controller_writes = false;
-  // If true, the seed decides which part moves next, how late it hears of each kind, and which
-  // request of a step one of eight workers sends next. If false, parts move in turn, one worker
-  // keeps the order, and nothing is late.
+  // If true, the seed decides which part moves next, and how late it hears of each kind. It also
+  // decides which request of a step is sent next, by eight workers. If false, parts move in turn,
+  // one worker keeps the order, and nothing is late.
   bool mixed = false;
   std::string image = "cdom";  // Image of the daemons.
   compute_domain::Rules rules = compute_domain::kRules;

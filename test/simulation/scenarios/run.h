@@ -1,4 +1,4 @@
-// Whole runs of the simulation: one run, or one run for each fault at each request.
+// Runs of the simulation: one, or one for each fault and request.
 #pragma once
 
 #include <cstddef>

@@ -59,9 +59,9 @@ struct RunSpec {
   // the running process sees them at that revision, or in the newest state. With kReadsFail reads
   // of them fail. Empty if none.
   std::string stale = {};
-  // If true, the seed decides which actor moves next, how late each actor and each cache of the
-  // controller is, and in which order eight workers send the requests of a step. If false, actors
-  // move in turn without delay, and one worker keeps the order.
+  // If true, the seed decides which actor moves next, and how late each actor and each cache of the
+  // controller is. It also decides in which order eight workers send the requests of a step. If
+  // false, actors move in turn without delay, and one worker keeps the order.
   bool mixed = false;
   // A watch of the controller breaks at its next event once it is a second old, so that watches
   // are opened during all phases.
