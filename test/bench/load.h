@@ -28,8 +28,8 @@ class Load {
   // finished before the next is started, as a controller does.
   void AddNext(http::Request request, OnReply on_reply = {});
 
-  // Blocks until every request is answered. Returns the first error that is not 2xx, and then drops
-  // the rest. After a success the load may be filled and run again.
+  // Blocks until every request is answered. Returns the error of the first reply that is not 2xx,
+  // and then drops the rest. After a success the load may be filled and run again.
   [[nodiscard]] base::Result<void> Run();
 
  private:

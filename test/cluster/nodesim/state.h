@@ -89,7 +89,7 @@ struct PodRun {
   bool last_seen_ready = false;  // As last read from the API server. A daemon relies on it.
   bool orphan = false;           // Runs although its object is deleted.
   bool gone = false;             // Its object is deleted, and its status is not written.
-  bool deleted = false;          // The final delete request succeeded.
+  bool deleted = false;          // The last delete request was accepted.
 
   TimePoint ready_at = {};
   TimePoint began = {};
