@@ -1,6 +1,6 @@
-// This driver's files in the folder where container runtimes look for CDI specs.
+// This driver's files in the folder of CDI specs.
 //
-// Every error message names the path and the cause.
+// Container runtimes read that folder. Every error message names the path and the cause.
 #pragma once
 
 #include <functional>
@@ -20,10 +20,10 @@ inline constexpr std::string_view kBaseFile = "k8s.compute-domain.nvidia.com-dev
 
 // Returns the name of a claim's file. REQUIRES: IsFileSafe(uid).
 [[nodiscard]] std::string ClaimFile(std::string_view uid);
-// Returns whether it may be part of a path: letters, digits and dashes, at most 64.
+// Returns whether `uid` may be part of a path: letters, digits and dashes, at most 64.
 [[nodiscard]] bool IsFileSafe(std::string_view uid);
 
-// Who may do what with a file.
+// Permissions of a file.
 enum class FileAccess { kOwner = 0600, kAllRead = 0644, kAllRun = 0755 };
 // Replaces the file atomically and syncs it to the disk: a crash leaves the old or the new one.
 [[nodiscard]] base::Result<void> ReplaceFile(const std::string& folder, const std::string& file,
@@ -32,17 +32,17 @@ enum class FileAccess { kOwner = 0600, kAllRead = 0644, kAllRun = 0755 };
 // Succeeds if there is no such file.
 [[nodiscard]] base::Result<void> Remove(const std::string& folder, const std::string& file);
 
-// Calls `use` with the name of each entry of a folder, in no order; not at all if there is no such
-// folder. Returns kTooLarge after 100,000 entries.
+// Calls `use` with the name of each entry of a folder, in no order. Does nothing if the folder does
+// not exist. Returns kTooLarge after 100,000 entries.
 [[nodiscard]] base::Result<void> ForEachName(const std::string& folder,
                                              const std::function<void(const std::string&)>& use);
 
 // Returns the UIDs of the claims that have a file, sorted. Empty if the folder does not exist.
 [[nodiscard]] base::Result<std::vector<std::string>> ClaimsIn(const std::string& folder);
-// Removes what interrupted writes have left.
+// Removes the temporary files of interrupted writes.
 [[nodiscard]] base::Result<void> RemoveHalves(const std::string& folder);
 
-// Returns a claim's spec. Empty if it has no file; kInvalid if the file is no spec.
+// Returns a claim's spec. Empty if it has no file. Returns kInvalid if the file is not a spec.
 [[nodiscard]] base::Result<std::optional<Spec>> ReadClaim(const std::string& folder,
                                                           std::string_view uid);
 

@@ -1,5 +1,6 @@
-// A CDI spec: what a container runtime adds to a container for a device. Pure; files.h reads and
-// writes the files.
+// A CDI spec: what a container runtime adds for a device. Pure.
+//
+// files.h reads and writes the files.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@ namespace cdi {
 // The oldest version of the CDI specification that has every field used here.
 inline constexpr std::string_view kVersion = "0.5.0";
 
-// A character device. The runtime creates it from major and minor: the host need not have the node.
+// A character device. The runtime creates it from major and minor; the host need not have it.
 struct DeviceNode {
   std::string path = {};
   std::string host_path = {};
@@ -56,7 +57,7 @@ struct Device {
 struct Spec {
   std::string kind = {};  // "<vendor>/<class>".
   std::vector<Device> devices = {};
-  Edits edits = {};  // For every device.
+  Edits edits = {};  // Apply to every device.
   friend bool operator==(const Spec&, const Spec&) = default;
 };
 
@@ -67,8 +68,8 @@ struct Spec {
 // read.
 [[nodiscard]] std::string Render(const Spec& spec);
 
-// Reads YAML or JSON. Returns kInvalid, with the place, if it is neither, or if a Spec cannot hold
-// all of it: writing it again would lose the rest.
+// Parses YAML or JSON. Returns kInvalid, with the place, if it is neither. The same if it has
+// content that a Spec cannot hold, because writing the spec again would lose it.
 [[nodiscard]] base::Result<Spec> Parse(const std::string& text, const std::string& file);
 
 }  // namespace cdi

@@ -1,4 +1,6 @@
-// A daemon's connection to the API server: watches, and writes, one at a time.
+// A daemon's connection to the API server: watches, and writes.
+//
+// It sends one write at a time.
 #pragma once
 
 #include <atomic>
@@ -21,15 +23,15 @@ namespace imex_daemon {
 
 class DaemonApiClient {
  public:
-  // `on_change` is called on another thread. The arguments must outlive the link.
+  // `on_change` is called on another thread. The arguments must outlive the client.
   DaemonApiClient(kube::ClientConfig config, const DaemonIdentity& self, const base::Clock& clock,
                   base::Logger& logger, std::function<void()> on_change);
 
   [[nodiscard]] const kube::ClientConfig& config() const { return session_.config(); }
 
-  // Begins to watch the clique and, if `pod_too`, the daemon's pod. To be called once.
+  // Begins to watch the clique and, if `pod_too`, the daemon's pod. Call it once.
   void Watch(bool pod_too);
-  // As of the watches. False and null until then. Thread-safe.
+  // State as of the watches. False and null until they are read. Thread-safe.
   [[nodiscard]] bool clique_read() const { return clique_read_; }
   [[nodiscard]] std::shared_ptr<const api::Clique> clique() const {
     return cliques_.Get(self_.CliqueKey());

@@ -1,6 +1,7 @@
-// What a daemon reads from its clique, and its own entry if it writes that itself. Pure.
+// What a daemon reads from its clique, and writes to it.
 //
-// Others write the clique too: entries with impossible values are ignored.
+// Pure. A daemon writes only its own entry, and only if daemons are the membership writer. Other
+// clients write the clique too: entries with impossible values are ignored.
 #pragma once
 
 #include <vector>
@@ -17,16 +18,16 @@ namespace imex_daemon {
 [[nodiscard]] const api::Member* OwnEntry(const api::Clique& clique, const DaemonIdentity& self);
 
 // Returns the addresses of the clique's daemons, by index. If entries share an index, this daemon's
-// wins, and else the first one. Ignores an entry with this daemon's address on another node: its
-// pod is deleted. `runs_as` is the index that IMEX runs with, or -1: if this daemon's entry is
-// missing, it stays in the result under that index.
+// entry wins, else the first. Ignores an entry with this daemon's address on another node: its pod
+// is deleted. `runs_as` is the index that IMEX runs with, or -1. If this daemon's entry is missing,
+// the daemon stays in the result under that index.
 [[nodiscard]] std::vector<imex::HostsEntry> HostsIn(const api::Clique& clique,
                                                     const DaemonIdentity& self, int runs_as);
 
-// Whether this daemon may join: its node has an entry, or an index is free.
+// Returns whether this daemon may join: its node has an entry, or an index is free.
 [[nodiscard]] bool HasRoom(const api::Clique& clique, const DaemonIdentity& self);
 
-// Returns a new clique, with this daemon's entry alone.
+// Returns a new clique, with only this daemon's entry.
 [[nodiscard]] json::Value NewClique(const DaemonIdentity& self, bool ready);
 
 // Adds or corrects this daemon's entry in `clique`, an object from the API server, and adds its pod

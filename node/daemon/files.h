@@ -1,4 +1,6 @@
 // Files that a daemon writes, and programs that it looks for.
+//
+// Every error message names the path and the cause.
 #pragma once
 
 #include <string>
@@ -7,19 +9,19 @@
 
 namespace imex_daemon {
 
-// Messages of all name the path and the cause.
-
-// Replaces the file in one go, unless it has this content already. Its folder is ours.
+// Replaces the file atomically, unless it has this content already. Only the daemon writes its
+// folder.
 [[nodiscard]] base::Result<void> ReplaceFile(const std::string& path, const std::string& content);
 
-// Writes into the file that is there: one that is mounted into a container cannot be replaced. What
-// is shorter now is cut off last, so that a reader never finds it empty.
+// Overwrites the existing file: a file that is mounted into a container cannot be replaced. Shorter
+// content is written first and the rest cut off afterwards, so that a reader never finds the file
+// empty.
 [[nodiscard]] base::Result<void> WriteInPlace(const std::string& path, const std::string& content);
-// Whether that is allowed.
+// Succeeds if WriteInPlace() is possible.
 [[nodiscard]] base::Result<void> CheckWritable(const std::string& path);
 
-// The path of a program: as it is if it has a '/', else the first of that name in the folders of
-// `search`, which is a PATH. kNotFound: none that can be run.
+// Returns the path of a program: `name` itself if it has a '/', else the first executable of that
+// name in the folders of `search`, which is a PATH. Returns kNotFound if there is none.
 [[nodiscard]] base::Result<std::string> FindProgram(const std::string& name,
                                                     const std::string& search);
 

@@ -1,4 +1,4 @@
-// Which daemon this is: what its container was given.
+// The identity of a daemon, from its container's environment.
 #pragma once
 
 #include <string>
@@ -11,10 +11,10 @@ struct DaemonIdentity {
   std::string domain = {};  // UID of the ComputeDomain.
   std::string clique = {};  // "<uuid>.<n>". Empty if the node has no fabric, and so no IMEX.
   std::string node = {};
-  std::string ip = {};  // Of the pod.
+  std::string ip = {};  // Address of the pod.
   kube::ObjectKey pod = {};
   kube::Uid pod_uid = {};
-  int nodes_max = 18;  // Of the clique.
+  int nodes_max = 18;  // Capacity of the clique.
 
   [[nodiscard]] kube::ObjectKey CliqueKey() const {
     return {.ns = pod.ns, .name = domain + "." + clique};

@@ -1,4 +1,4 @@
-// The IMEX process: its words go where ours go, and each line is looked at.
+// The IMEX process, with its output forwarded line by line.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,8 @@ namespace imex_daemon {
 
 class ImexProcess {
  public:
-  // `on_line` is called on a thread of its own, until the destructor returns.
+  // Forwards output to this process's own. `on_line` is called for each line, on a separate thread,
+  // until the destructor returns.
   [[nodiscard]] static base::Result<std::unique_ptr<ImexProcess>> Start(
       const base::Program& program, std::function<void(std::string_view line)> on_line);
 

@@ -1,4 +1,4 @@
-// What must be so before IMEX can run.
+// Prepares a container for IMEX, and checks whether IMEX is ready.
 #pragma once
 
 #include <chrono>
@@ -12,33 +12,34 @@
 
 namespace imex_daemon {
 
-// Where they were found.
+// Paths of the programs that were found.
 struct Programs {
   std::string imex = {};
   std::string ctl = {};
 };
 
-// What to do where the hosts file cannot be written.
+// Advice if the hosts file cannot be written.
 inline constexpr const char* kHostsAdvice =
     "IMEX finds its peers by it: let the container write it";
 
-// Finds the programs, writes IMEX's configuration and nodes file, and sees that the hosts file can
-// be written. An error says what to do. `search` is a PATH.
+// Finds the programs, writes IMEX's configuration and nodes file, and checks that the hosts file is
+// writable. An error says what to do. `search` is a PATH.
 [[nodiscard]] base::Result<Programs> Prepare(const Settings& settings, const std::string& search);
 
-// Asks `ctl` whether IMEX is ready, again and again for as long as `patience`; what else it says,
-// if it is not. Without a fabric there is none, which is as well. `environment` is that of the
-// control program.
+// Asks nvidia-imex-ctl, with `environment`, whether IMEX is ready, and asks again for as long as
+// `patience`. The error is its last answer. Succeeds if the node has no fabric: then there is no
+// IMEX.
 [[nodiscard]] base::Result<void> Check(const Settings& settings, const std::string& search,
                                        const std::vector<std::string>& environment,
                                        std::chrono::milliseconds patience,
                                        const base::Clock& clock);
 
-// How patient who asks for readiness is, a process of such an age being the one that serves. IMEX
-// begins to serve soon after it, and a kubelet that was told no asks again ten seconds later.
+// Returns how long a readiness probe waits for IMEX, given the age of the daemon's process. Soon
+// after that process starts IMEX becomes ready, and after a "no" the kubelet asks again only 10 s
+// later.
 [[nodiscard]] std::chrono::milliseconds PatienceFor(std::chrono::milliseconds age);
-// Of the process whose `stat` this is, as of proc(5), where the machine is up for `uptime`, of its
-// file of that name. Nothing: they cannot be read.
+// Returns the age of a process. `stat` and `uptime` are the texts of /proc/PID/stat and
+// /proc/uptime, see proc(5). Empty if they cannot be parsed.
 [[nodiscard]] std::optional<std::chrono::milliseconds> AgeOf(const std::string& stat,
                                                              const std::string& uptime,
                                                              long ticks_per_second);

@@ -1,7 +1,8 @@
 // One run of the daemon: its threads around Decide(), from start to end.
 //
-// Threads: the caller's decides, and alone touches files and IMEX; one watches, one writes to the
-// API server, one asks nvidia-imex-ctl, and one passes IMEX's words on. They meet in a TaskQueue.
+// Threads: the caller's thread decides, and alone touches files and IMEX. One thread watches, one
+// writes to the API server, one asks nvidia-imex-ctl, and one forwards IMEX's output. They post to
+// a TaskQueue.
 #pragma once
 
 #include "node/daemon/prepare.h"
@@ -11,8 +12,8 @@
 
 namespace imex_daemon {
 
-// Blocks until the frame's stop is requested and all is over, or until IMEX cannot be started: then
-// the error says why and what to do. REQUIRES: SIGCHLD wakes the frame's tasks.
+// Blocks until the frame's stop is requested and shutdown is complete, or until IMEX cannot be
+// started: then the error says why and what to do. REQUIRES: SIGCHLD wakes the frame's tasks.
 [[nodiscard]] base::Result<void> Run(const Settings& settings, const Programs& programs,
                                      command_line::Frame& frame);
 

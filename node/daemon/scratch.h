@@ -8,11 +8,12 @@
 
 namespace imex_daemon {
 
-// Removes what is in the folders. They are a volume of the pod's, so what a container of before
-// wrote is still there, such as IMEX's own state, and IMEX must find what it finds in a new
-// container: nothing. What is mounted stays, and so do the folders above it. Symbolic links are
-// removed and not followed. A folder that does not exist is empty. kInvalid: the kernel does not
-// say what is mounted (before Linux 5.8), and nothing was removed; or something cannot be removed.
+// Removes the contents of the folders. They are on a volume of the pod, so files of an earlier
+// container may remain, such as IMEX's state. IMEX must find what it finds in a new container:
+// empty folders.
+// The folders themselves and mount points below them stay. Symbolic links are removed, not
+// followed. A folder that does not exist counts as empty. Returns kInvalid if the kernel cannot
+// list mounts (before Linux 5.8), and then nothing was removed; or if a file cannot be removed.
 [[nodiscard]] base::Result<void> EmptyScratch(const std::vector<std::string>& folders);
 
 }  // namespace imex_daemon

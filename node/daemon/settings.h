@@ -21,7 +21,7 @@ enum class Command {
 struct Settings : command_line::CommonSettings {
   Command command = Command::kRun;
   DaemonIdentity self = {};
-  std::string domain_name = {};  // Of the ComputeDomain, for the log.
+  std::string domain_name = {};  // Name of the ComputeDomain, for the log.
   std::string domain_namespace = "default";
 
   // Paths. The defaults match the controller's pod template.
@@ -32,10 +32,10 @@ struct Settings : command_line::CommonSettings {
   std::vector<std::string> program_arguments = {};  // In addition to the daemon's own.
   std::vector<std::string> scratch_folders = {};    // Emptied at the start.
 
-  // IMEX's own settings. Empty and false: as the template has them.
-  std::optional<int> disconnected_grace = {};  // Seconds; -1: for ever.
+  // IMEX's own settings. If empty or false, the template's values apply.
+  std::optional<int> disconnected_grace = {};  // Seconds. -1 means no limit.
   bool encrypts = false;
-  std::string keys_folder = "/imex-keys";  // Of tls.key, tls.crt and ca.crt, as of a Secret.
+  std::string keys_folder = "/imex-keys";  // Has tls.key, tls.crt and ca.crt, as in a Secret.
 
   [[nodiscard]] std::string PathOf(std::string_view file) const {
     return folder + "/" + std::string(file);

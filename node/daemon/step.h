@@ -1,14 +1,16 @@
-// What a daemon does next. Pure: Decide() takes everything that is known and returns everything to
-// do; the On...() functions take the results.
+// What a daemon does next.
 //
-// Two modes; a marker on the pod says which. Without it the daemon writes its own entry into its
+// Pure: Decide() takes everything that is known and returns everything to do. The On...() functions
+// take the results.
+//
+// A marker on the pod selects one of two modes. Without it the daemon writes its own entry into its
 // clique, as NVIDIA's daemons do, and works under any controller. With it the controller writes the
 // clique: the daemon labels its pod once, waits for its entry, and reports IMEX in an annotation on
 // its pod.
 //
-// IMEX starts once the daemon's index is known and no more peers have come for a moment. Then it
-// keeps running: a restart ends the jobs that use it. An error before it was ever ready ends the
-// process with a message that says what to do; a later error is reported and retried.
+// IMEX starts once the daemon's index is known and no peer has joined for a moment. Then it keeps
+// running, because a restart ends the jobs that use it. An error before IMEX was ever ready ends
+// the process with a message that says what to do. A later error is reported and retried.
 #pragma once
 
 #include <memory>
@@ -38,15 +40,15 @@ struct Imex {
   bool runs = false;
   TimePoint since = {};           // When it started.
   std::string started = {};       // The same, RFC 3339.
-  int ends = 0;                   // How often it ended without being told to.
-  std::optional<int> index = {};  // That IMEX printed. Empty until then.
+  int ends = 0;                   // Number of unexpected ends.
+  std::optional<int> index = {};  // The index that IMEX printed. Empty until then.
   bool in_use = false;            // IMEX printed that its resources are in use.
 };
 
 // Answers of nvidia-imex-ctl about the running instance.
 struct ImexAnswers {
   std::string state = std::string(imex::kUnknown);
-  bool asks_peers = false;                // Whether it was asked of its peers too.
+  bool asks_peers = false;                // Whether the question included its peers.
   std::optional<imex::OwnView> own = {};  // Empty if the peers could not be read.
 };
 
@@ -70,7 +72,7 @@ enum class Write {
   kReport,  // On the pod.
 };
 
-// When something that failed is tried again.
+// When a failed action is tried again.
 struct DaemonRetry {
   TimePoint next = TimePoint::min();  // Not before then.
   base::Backoff backoff = {};
@@ -79,11 +81,11 @@ struct DaemonRetry {
 // State carried from one step to the next. Only the On...() functions below modify it.
 struct DaemonMemory {
   MembershipWriter membership_writer =
-      MembershipWriter::kUnknown;  // Known from when the pod is labelled.
+      MembershipWriter::kUnknown;  // Known once the pod is labelled.
   std::string fatal = {};          // Why the daemon must end unless IMEX runs or was ready once.
-  bool was_ready = false;          // IMEX, in this container.
+  bool was_ready = false;          // Whether IMEX was ready in this container.
   DaemonRetry writes = {};
-  TimePoint no_room_until = TimePoint::min();  // Until then a full clique is not asked for room.
+  TimePoint no_room_until = TimePoint::min();  // No retry before then if the clique is full.
   std::string written_version = {};  // resourceVersion of the clique after our last write.
   TimePoint written_at = {};
   std::optional<std::vector<imex::HostsEntry>> hosts =
@@ -95,7 +97,7 @@ struct DaemonMemory {
   DaemonRetry starts = {};
   TimePoint ask_next = {};
   std::chrono::milliseconds ask_period{0};
-  int peers_unanswered = 0;  // How often in a row this IMEX did not answer about its peers.
+  int peers_unanswered = 0;  // Consecutive answers of this IMEX without peers.
   std::optional<api::ImexReport> reported = {};
   TimePoint reported_at = {};
   bool left = false;
@@ -103,15 +105,15 @@ struct DaemonMemory {
 };
 
 struct DaemonStep {
-  std::optional<std::vector<imex::HostsEntry>> hosts = {};  // To write. Empty if up to date.
-  bool start = false;                                       // IMEX.
+  std::optional<std::vector<imex::HostsEntry>> hosts = {};  // Hosts to write. Empty if up to date.
+  bool start = false;                                       // Start IMEX.
   bool signal = false;                                      // Tell IMEX to resolve names again.
   bool stop = false;                                        // Tell IMEX to end.
-  bool ask = false;                                         // nvidia-imex-ctl, about
-  int runs_as = -1;                                         // the index that IMEX runs with.
+  bool ask = false;                                         // Ask nvidia-imex-ctl about
+  int runs_as = -1;                                         // this index, which IMEX runs with.
   std::optional<Write> write = {};
-  api::ImexReport report = {};  // Of Write::kReport.
-  bool over = false;            // Everything is done.
+  api::ImexReport report = {};  // Content of Write::kReport.
+  bool over = false;            // The daemon may exit.
   std::string fatal = {};       // Why to end. Empty if there is no reason.
   std::string state = {};       // For the log, when it changes.
   TimePoint requeue_at = {};    // When to decide again if nothing changes.
@@ -136,13 +138,13 @@ void OnStarted(DaemonMemory& memory, TimePoint now);
 void OnStartFailed(DaemonMemory& memory, const std::string& error, TimePoint now,
                    base::Random& random);
 void OnSignalled(DaemonMemory& memory, TimePoint now);
-// IMEX ended without being told to, after `lived`.
+// IMEX ended unexpectedly after it had run for `lived`.
 void OnEnded(DaemonMemory& memory, std::chrono::nanoseconds lived, TimePoint now,
              base::Random& random);
 void OnAnswered(DaemonMemory& memory, const ImexAnswers& answers, TimePoint now);
 
-// Returns the indices in `hosts` of peers that IMEX has no connection with. The host with `own_ip`
-// is no peer, whatever its index is now.
+// Returns the indices in `hosts` of peers that IMEX is not connected to. The host with `own_ip` is
+// not a peer, whatever its index is now.
 [[nodiscard]] std::vector<int> UnreachableIn(const std::vector<imex::HostsEntry>& hosts,
                                              const std::string& own_ip, const imex::OwnView& view);
 

@@ -1,4 +1,4 @@
-// A daemon's writes, each at most one change to one object. Over any Transport.
+// A daemon's writes, over any Transport. Each changes at most one object.
 #pragma once
 
 #include <string>
@@ -13,17 +13,17 @@ namespace imex_daemon {
 
 struct WriteOrder {
   Write write = Write::kLabel;
-  bool ready = false;  // Of the entry.
+  bool ready = false;  // Value for the entry.
   api::ImexReport report = {};
 };
 
 struct Written {
-  MembershipWriter membership_writer = MembershipWriter::kUnknown;  // Of the labelled pod.
+  MembershipWriter membership_writer = MembershipWriter::kUnknown;  // As the labelled pod says.
   std::string version = {};  // resourceVersion of the clique. Empty if it was not written.
 };
 
-// Reads the clique live before it writes an entry, and writes it only if it is unchanged since:
-// returns kConflict if another writer was faster.
+// Reads the clique live before it writes an entry, and writes only if the clique is unchanged
+// since. Returns kConflict if another client wrote in between.
 [[nodiscard]] base::Result<Written> Perform(const DaemonIdentity& self, const WriteOrder& order,
                                             http::Transport& transport);
 

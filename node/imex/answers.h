@@ -1,6 +1,6 @@
-// What IMEX says of itself: answers of its control program, and lines of its log. Pure.
+// Parses the output of nvidia-imex-ctl and IMEX's log lines. Pure.
 //
-// The forms are those of IMEX 580; every byte of them may be anything.
+// The formats are those of IMEX 580. The input is untrusted.
 #pragma once
 
 #include <optional>
@@ -16,23 +16,25 @@ namespace imex {
 inline constexpr std::string_view kReady = api::kImexReady;
 inline constexpr std::string_view kUnknown = "UNKNOWN";
 
-// Whether `-q` printed exactly that it is ready.
+// Returns whether the output of `-q` says exactly that IMEX is ready.
 [[nodiscard]] bool SaysReady(std::string_view printed);
-// The state that `-q` printed: one word of capitals; else kUnknown.
+// Returns the state in the output of `-q`: one word of capitals, or kUnknown.
 [[nodiscard]] std::string StateIn(std::string_view printed);
 
-// Of what `-N -j` prints, the daemon's own part: what is said of the others is not their word.
+// The daemon's own part of the output of `-N -j`. The rest is about other daemons, and not from
+// them.
 struct OwnView {
-  std::string version = {};      // Of IMEX, at most 32 bytes.
+  std::string version = {};      // IMEX's version, at most 32 bytes.
   std::set<int> connected = {};  // Indices of peers.
   friend bool operator==(const OwnView&, const OwnView&) = default;
 };
-// kInvalid: it is no such JSON. kNotFound: there is nothing under `index` in it.
+// Returns kInvalid if it is not the expected JSON. Returns kNotFound if it has no `index`.
 [[nodiscard]] base::Result<OwnView> ParseOwnView(std::string_view printed, int index);
 
-// The index under which IMEX says that it runs, if this line of its log says so.
+// Returns the index that IMEX says it runs with. Empty if this log line does not say so.
 [[nodiscard]] std::optional<int> IndexInLine(std::string_view line);
-// Whether this line says that somebody else has its resources, as a service of the host does.
+// Returns whether this line says that another process, such as a service of the host, uses the
+// resources that IMEX needs.
 [[nodiscard]] bool SaysInUse(std::string_view line);
 
 }  // namespace imex

@@ -1,7 +1,7 @@
-// IMEX's configuration, out of the template that the kubelet plugin lays beside it. Pure.
+// IMEX's configuration, from the template that the kubelet plugin provides. Pure.
 //
-// The template is text with actions as Go's text/template has them; of these a value by its name,
-// comments, and the dashes that take white space away are understood.
+// The template uses Go's text/template. Three of its features are supported: a value by its name,
+// comments, and dashes that trim white space.
 #pragma once
 
 #include <string>
@@ -18,15 +18,16 @@ struct ConfigValues {
   std::string nodes_path = {};   // {{ .IMEXDaemonNodesConfigPath }}
 };
 
-// kInvalid, with the line, what stands there and what may: an action that is none of these.
+// Returns kInvalid if the template has another action. The message has the line, the action and
+// what is allowed.
 [[nodiscard]] base::Result<std::string> RenderConfig(std::string_view text,
                                                      const ConfigValues& values);
 
 // A line of IMEX's configuration: `first`=`second`.
 using ConfigKeys = std::vector<std::pair<std::string, std::string>>;
 
-// Returns `text`, a configuration, with these keys: a key that has a line gets the new value there,
-// and another one a line at the end. Remarks stay as they are.
+// Returns `text`, a configuration, with these keys: an existing line of a key gets the new value,
+// and a missing key gets a line at the end. Comments stay.
 [[nodiscard]] std::string WithKeys(std::string_view text, ConfigKeys keys);
 
 }  // namespace imex

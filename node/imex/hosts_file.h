@@ -1,4 +1,4 @@
-// The lines of a hosts file that say where the peers of a clique are. Pure.
+// The part of a hosts file that names a clique's peers. Pure.
 #pragma once
 
 #include <string>
@@ -7,27 +7,27 @@
 
 namespace imex {
 
-// A daemon of the clique, by the name that DnsName makes of its index.
+// A daemon of the clique. DnsName() makes its name from the index.
 struct HostsEntry {
   int index = 0;
   std::string ip = {};
   friend bool operator==(const HostsEntry&, const HostsEntry&) = default;
 };
 
-// Address of an index that no daemon has: it leads back to this machine, and no network interface
-// has it, so that IMEX does not take that index for its own. The reference's newer daemons write
-// the same one.
+// Address for an unused index. It leads back to this machine, but no network interface has it, so
+// that IMEX does not take that index for its own. The reference's newer daemons write the same
+// address.
 inline constexpr std::string_view kNobody = "127.0.0.2";
 
-// Whether `text` is an IPv4 or IPv6 address as a hosts file may have it.
+// Returns whether `text` is an IPv4 or IPv6 address that a hosts file may have.
 [[nodiscard]] bool IsAddress(const std::string& text);
 
-// Returns `text`, a hosts file, with one block at its end and no other line that names a daemon,
-// no matter which program wrote it. The block has a line for each index below `nodes_max`: with its
-// address in `hosts`, or else with kNobody. So no name of the nodes file reaches the cluster's DNS:
-// IMEX looks up each peer that it lacks again and again, and a name without a dot costs a query for
-// each search domain. Everybody else's lines stay as they are. Applied to its own result it changes
-// nothing, so that the file does not grow. REQUIRES: addresses; indices below `nodes_max`, which is
+// Returns `text`, a hosts file, with one block at its end. Removes every other line that names a
+// daemon, whichever program wrote it. All other lines stay as they are.
+// The block has a line for each index below `nodes_max`, with its address in `hosts`, or else
+// kNobody. So no lookup of these names reaches the cluster's DNS: IMEX repeats the lookup of each
+// missing peer, and a name without a dot costs a query for each search domain.
+// Idempotent, so the file does not grow. REQUIRES: addresses; indices below `nodes_max`, which is
 // at most kNodesMax.
 [[nodiscard]] std::string WithHosts(std::string_view text, const std::vector<HostsEntry>& hosts,
                                     int nodes_max);

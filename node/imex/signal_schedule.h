@@ -1,8 +1,8 @@
-// When IMEX is told that names have other addresses. Pure.
+// Schedule of the signals that make IMEX look names up again. Pure.
 //
-// SIGUSR1 makes it look names up again and reconnect, and a second one within 5 s does nothing.
-// So changes that come together are told by one signal, once they have ceased for a moment, and
-// what changes in the 5 s after it by one more at their end.
+// SIGUSR1 makes IMEX look names up and reconnect. A second signal within 5 s has no effect. So
+// changes that come together share one signal, sent once they have stopped for a moment. Changes in
+// the 5 s after it share the next signal, at the end of that time.
 #pragma once
 
 #include <optional>
@@ -12,12 +12,14 @@
 namespace imex {
 
 struct SignalSchedule {
-  std::optional<base::Clock::TimePoint> changed = {};  // First of what it has not been told.
-  base::Clock::TimePoint changed_last = {};            // Last of that.
+  std::optional<base::Clock::TimePoint> changed =
+      {};                                    // First change since the last signal. Empty if none.
+  base::Clock::TimePoint changed_last = {};  // Last change since then.
   std::optional<base::Clock::TimePoint> signalled = {};
 };
 
-// When the next signal is due, later if others are known to come; nothing: it knows everything.
+// Returns when the next signal is due. Empty if nothing has changed. Later if `others_come`: more
+// changes are expected.
 [[nodiscard]] std::optional<base::Clock::TimePoint> WhenToSignal(const SignalSchedule& schedule,
                                                                  bool others_come = false);
 

@@ -1,9 +1,10 @@
-// A TCP port whose connections are counted: at most 64 are open at once, and who comes when these
-// are there takes the place of the oldest. gRPC has no such bound, and any pod may connect to the
-// health port: without one it could take all descriptors of the plugin.
+// A TCP listener with at most 64 open connections.
 //
-// The receiver of a connection owns it. Here a second descriptor of each is kept, to see its end
-// and to end it.
+// A further connection closes the oldest. gRPC has no such bound, and any pod may connect to the
+// health port. Without a bound a pod could use up all file descriptors of the plugin.
+//
+// The receiver of a connection owns it. The listener keeps a duplicate descriptor of each, to
+// notice its end and to close it.
 #pragma once
 
 #include <functional>
@@ -21,14 +22,14 @@ class CappedListener {
  public:
   static constexpr std::size_t kConnectionsMax = 64;
 
-  // On all addresses; 0: any port. Errors name the port.
+  // Listens on all addresses. Port 0 means any. Errors name the port.
   [[nodiscard]] static base::Result<std::unique_ptr<CappedListener>> Listen(int port);
-  ~CappedListener();  // Accepts nothing any more. What was handed over stays.
+  ~CappedListener();  // Stops accepting. Open connections stay open.
   CappedListener(const CappedListener&) = delete;
   CappedListener& operator=(const CappedListener&) = delete;
 
   [[nodiscard]] int port() const { return listener_.port(); }
-  // Hands over each connection, from a thread of its own. Called once.
+  // Passes each connection to `hand_over`, on a separate thread. Call it once.
   void Serve(std::function<void(int fd)> hand_over);
 
  private:
@@ -38,7 +39,7 @@ class CappedListener {
   void DropOldest();
 
   const http::Listener listener_;
-  const base::OpenFile stop_;  // Readable: it is to end.
+  const base::OpenFile stop_;  // Becomes readable to stop the thread.
   std::function<void(int fd)> hand_over_;
   std::list<base::OpenFile> connections_;  // The oldest first.
   std::thread thread_;

@@ -1,4 +1,4 @@
-// What the kubelet asks of a plugin, as values: whichever version of the service it speaks.
+// The kubelet's requests as values, the same for each DRA version.
 #pragma once
 
 #include <functional>
@@ -25,13 +25,13 @@ struct Device {
 };
 
 struct Answer {
-  std::vector<Device> devices = {};  // Of a claim that was prepared.
-  std::string error = {};            // Empty: it is done.
+  std::vector<Device> devices = {};  // Devices of a prepared claim.
+  std::string error = {};            // Empty if it succeeded.
 };
-using Answers = std::map<std::string, Answer>;  // By UID, each claim that was asked for.
+using Answers = std::map<std::string, Answer>;  // By UID of the claim. Has each claim of the call.
 using Done = std::function<void(const Answers&)>;
 
-// Of a device, as the pods that have it are told.
+// Health of a device, as published to the pods that have it.
 struct DeviceHealth {
   enum class Is { kUnknown, kHealthy, kUnhealthy } is = Is::kUnknown;
   std::string pool = {};
@@ -40,23 +40,23 @@ struct DeviceHealth {
   friend bool operator==(const DeviceHealth&, const DeviceHealth&) = default;
 };
 
-// Who does it. Called on any thread, and does not block. Each `done` is called once, on any thread:
-// also by who ends, for the kubelet's call lasts until then.
+// Implemented by the plugin. Called on any thread; must not block. Each `done` must be called
+// exactly once, on any thread, even during shutdown: the kubelet's call lasts until then.
 class Claims {
  public:
   virtual ~Claims() = default;
 
-  // A stop of `cancelled` is requested when the kubelet no longer waits for the call; `done` is
-  // still to be called.
+  // A stop of `cancelled` is requested when the kubelet no longer waits for the call. `done` must
+  // still be called.
   virtual void Prepare(const std::vector<ClaimName>& claims, std::stop_token cancelled,
                        Done done) = 0;
   virtual void Unprepare(const std::vector<ClaimName>& claims, std::stop_token cancelled,
                          Done done) = 0;
-  // Whether the kubelet took the plugin; empty: it did.
+  // The kubelet has accepted or refused the plugin. `error` is empty if it accepted.
   virtual void Registered(const std::string& error) = 0;
-  // Of all devices; asked every second while a kubelet listens.
+  // Returns the health of all devices. Called every second while a kubelet listens.
   [[nodiscard]] virtual std::vector<DeviceHealth> Health() = 0;
-  // Asked by probes: why this process should be restarted. Empty if it should not.
+  // Returns why this process should be restarted. Empty if it should not. Called by probes.
   [[nodiscard]] virtual std::string Trouble() = 0;
 };
 

@@ -1,8 +1,10 @@
-// The servers that the kubelet finds: registration, the DRA service in both versions with the
-// stream of devices' health, and the health check for probes. gRPC stays in service.cc.
+// The gRPC servers that the kubelet and its probes call.
 //
-// Bounds: 64 calls at once, of 256 claims each, 8 streams, and 1 MiB a message; what is more is
-// refused. The health port has at most 64 connections, see CappedListener.
+// They are: registration, the DRA service in both versions, the stream of device health, and the
+// health check. gRPC is used in service.cc only.
+//
+// Bounds: 64 calls at once, with 256 claims each; 8 streams; 1 MiB a message. The rest is refused.
+// The health port has at most 64 connections, see CappedListener.
 #pragma once
 
 #include <memory>
@@ -17,36 +19,37 @@ namespace kubelet {
 struct ServiceOptions {
   std::string driver = {};
   std::string registry_folder = {};
-  std::string plugin_folder = {};  // Of this driver.
-  // Of the pod that this runs in, where it is known: then the names of its sockets have it, and the
-  // next pod serves before this one ends. Empty: it takes the place of the one before.
+  std::string plugin_folder = {};  // The folder of this driver.
+  // UID of this process's pod. It is part of the names of the sockets, so that the next pod can
+  // serve before this one ends. If empty, the sockets replace those of the earlier process.
   std::string pod_uid = {};
-  std::optional<int> health_port = {};  // On all addresses; 0: any.
+  std::optional<int> health_port =
+      {};  // On all addresses. 0 means any port. Empty if there is none.
 };
 
 class Service {
  public:
-  // `claims` outlives the service. Errors name the path or the port, and what to do.
+  // `claims` must outlive the service. Errors name the path or the port, and what to do.
   [[nodiscard]] static base::Result<std::unique_ptr<Service>> Start(const ServiceOptions& options,
                                                                     Claims& claims);
-  // Waits for all calls; what is asked from now on is refused. Somebody answers what was asked.
+  // Refuses new calls and waits for the open ones. `claims` must still answer them.
   ~Service();
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
   [[nodiscard]] std::string endpoint() const;
   [[nodiscard]] std::string registration() const;
-  [[nodiscard]] int health_port() const;  // 0: there is none.
-  // Whether it can be reached and makes progress; and whether the kubelet has registered it as
-  // well. From any thread.
+  [[nodiscard]] int health_port() const;  // 0 if there is none.
+  // IsWell() returns whether it can be reached and makes progress. IsRegistered() returns whether
+  // the kubelet has also registered it. Thread-safe.
   [[nodiscard]] bool IsWell() const;
   [[nodiscard]] bool IsRegistered() const;
-  // Whether another instance of this driver serves the kubelet in place of this one. Asks the file
-  // system.
+  // Returns whether another instance of this driver serves the kubelet instead of this one. Reads
+  // the file system.
   [[nodiscard]] bool IsSuperseded() const;
-  // From now on what arrives is refused, so that what was asked before can be answered to its end.
+  // Refuses new calls from now on, so that the open calls can be answered.
   void Leave();
-  // How many have not been answered. After Leave() there are no more.
+  // Returns the number of open calls. It does not grow after Leave().
   [[nodiscard]] int open_calls() const;
 
  private:

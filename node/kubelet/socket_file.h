@@ -1,4 +1,4 @@
-// The name under which a unix socket is found, of which another process may take hold at any time.
+// The path of a unix socket, which another process may take over.
 #pragma once
 
 #include <sys/types.h>
@@ -11,8 +11,8 @@
 
 namespace kubelet {
 
-// Returns the paths of the sockets in a folder whose names begin and end so. Empty if the folder
-// cannot be read.
+// Returns the paths of sockets in a folder whose names have this prefix and suffix. Empty if the
+// folder cannot be read.
 [[nodiscard]] std::vector<std::string> SocketsIn(const std::string& folder, std::string_view prefix,
                                                  std::string_view suffix);
 // Returns whether a process listens on the socket.
@@ -20,23 +20,24 @@ namespace kubelet {
 // Returns whether `path` was bound after `other`. False if one of them does not exist.
 [[nodiscard]] bool IsYounger(const std::string& path, const std::string& other);
 
-// Used by one thread. A socket is bound under a name that nobody looks for, and then put in the
-// place of whatever was there, in one go: who connects meets the one before or this one.
+// Used by one thread. The socket is bound under a hidden name, and then moved to its path
+// atomically: a client connects either to the earlier socket or to this one.
 class SocketFile {
  public:
-  // kInvalid: the path is too long for a socket, or its folder cannot be made; with what to do.
+  // Returns kInvalid if the path is too long for a socket or the folder cannot be created; the
+  // message says what to do.
   [[nodiscard]] static base::Result<SocketFile> At(const std::string& folder,
                                                    const std::string& name);
   SocketFile(SocketFile&& other) noexcept;
-  // Takes the name away, unless it stands for another socket by now.
+  // Removes the path, unless another socket has it by now.
   ~SocketFile();
 
   [[nodiscard]] const std::string& path() const { return path_; }
-  // Where to bind; something that a process left there may be in the way, and is to go.
+  // Where to bind. The caller must first remove a file that an earlier process left there.
   [[nodiscard]] const std::string& bind_path() const { return bind_path_; }
-  // After it was bound and listens.
+  // Moves the socket to path(). REQUIRES: it is bound and listens.
   [[nodiscard]] base::Result<void> Publish();
-  // Whether the path still stands for what was published.
+  // Returns whether path() still is the socket that was published.
   [[nodiscard]] bool IsOurs() const;
 
  private:
@@ -45,7 +46,7 @@ class SocketFile {
   std::string path_;
   std::string bind_path_;
   ::dev_t device_ = 0;
-  ::ino_t inode_ = 0;  // 0: not published.
+  ::ino_t inode_ = 0;  // 0 until it is published.
 };
 
 }  // namespace kubelet

@@ -1,4 +1,4 @@
-// NVML's binary interface: numbers and layouts of the few things that are used of it.
+// NVML's binary interface: the numbers and layouts that are used.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ inline constexpr int kSuccess = 0;
 inline constexpr int kNotSupported = 3;
 inline constexpr int kNoSuchFunction = 13;
 inline constexpr int kVersionMismatch = 25;
-inline constexpr unsigned kInitWithoutGpus = 1;  // Its start is good even if there are no GPUs.
+inline constexpr unsigned kInitWithoutGpus = 1;  // Initialization succeeds without GPUs.
 inline constexpr unsigned kTextMax = 96;
 
 using Device = void*;
@@ -33,9 +33,9 @@ struct FabricInfo2 {
 static_assert(sizeof(FabricInfo) == 28 && sizeof(FabricInfo2) == 36);
 inline constexpr unsigned kFabricInfo2 = sizeof(FabricInfo2) | (2U << 24U);
 
-// Fields of FabricInfo2::health: a shift, and the mask of what is there. A driver that does not
-// know a field leaves it 0.
-inline constexpr unsigned kTrue = 1;  // Of the fields of two bits.
+// Fields of FabricInfo2::health: a shift and a mask. A driver that does not know a field leaves it
+// 0.
+inline constexpr unsigned kTrue = 1;  // In the fields of two bits.
 inline constexpr unsigned kFlagMask = 3;
 inline constexpr unsigned kDegradedBandwidth = 0;
 inline constexpr unsigned kRouteRecovery = 2;
@@ -43,6 +43,6 @@ inline constexpr unsigned kRouteUnhealthy = 4;
 inline constexpr unsigned kAccessTimeoutRecovery = 6;
 inline constexpr unsigned kConfiguration = 8;
 inline constexpr unsigned kConfigurationMask = 15;
-inline constexpr unsigned kConfigurationNone = 1;  // It is not incorrect. More than that: it is.
+inline constexpr unsigned kConfigurationNone = 1;  // Correct. Greater values are errors.
 
 }  // namespace nvml::abi

@@ -1,4 +1,6 @@
-// The NVLink clique of a node, out of what NVML says of its GPUs. Pure; library.h has NVML.
+// The NVLink clique of a node, from NVML's data. Pure.
+//
+// library.h reads that data.
 #pragma once
 
 #include <array>
@@ -11,38 +13,39 @@
 
 namespace nvml {
 
-// Of one GPU.
+// The fabric of one GPU.
 struct Fabric {
-  // With the numbers of NVML.
+  // Numbers are NVML's.
   enum class State { kNotSupported = 0, kNotStarted = 1, kInProgress = 2, kCompleted = 3 };
-  int gpu = 0;  // Its index.
+  int gpu = 0;  // Index of the GPU.
   State state = State::kNotSupported;
-  int status = 0;  // How joining it ended: 0 is well.
+  int status = 0;  // Result of joining. 0 means success.
   std::array<std::uint8_t, 16> cluster = {};
   std::uint32_t clique = 0;
-  std::uint32_t health = 0;  // NVML's mask of conditions. 0 if the driver does not tell.
+  std::uint32_t health = 0;  // NVML's mask of conditions. 0 if the driver reports none.
   friend bool operator==(const Fabric&, const Fabric&) = default;
 };
 
 enum class Strictness {
   kAllAttached,    // A GPU that has not joined its fabric is an error.
-  kCompletedOnes,  // It is left out, unless it failed to join.
-  kOnlyAttached    // It is left out.
+  kCompletedOnes,  // A GPU that has not joined is ignored, unless joining failed.
+  kOnlyAttached    // A GPU that has not joined is ignored.
 };
 
-// Returns the clique of a GPU as "<uuid>.<n>", of zeros where NVML says none.
+// Returns the clique of a GPU as "<uuid>.<n>", all zeros if NVML reports none.
 [[nodiscard]] std::string NameOf(const Fabric& fabric);
 
-// "<uuid>.<n>"; empty: the node has no fabric, which one that still forms is not. kUnavailable: it
-// still forms, ask again. kInvalid: something is wrong with it, in words.
+// Returns the clique of the node, "<uuid>.<n>". Empty if no GPU counts as attached to a fabric.
+// With kAllAttached, returns kUnavailable while a GPU is still joining: retry. Returns kInvalid,
+// with the reason, if joining failed or GPUs are in different cliques.
 [[nodiscard]] base::Result<std::string> CliqueOf(const std::vector<Fabric>& gpus,
                                                  Strictness strictness);
 
-// Returns what NVML reports of the fabric's health, as "GPU 0: degraded bandwidth". Empty if all is
-// well, or not known. Such a GPU may serve all the same.
+// Returns what NVML reports about the fabric's health: "GPU 0: degraded bandwidth". Empty if it is
+// good or unknown. A GPU with a report may still work.
 [[nodiscard]] std::string HealthTrouble(const std::vector<Fabric>& gpus);
 
-// Whether the driver is at least the one whose IMEX is told peers by their names, "570.158.01".
+// Returns whether the driver is 570.158.01 or newer: its IMEX finds peers by name.
 [[nodiscard]] bool KnowsNames(std::string_view driver_version);
 
 }  // namespace nvml

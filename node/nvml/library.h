@@ -1,7 +1,6 @@
-// NVIDIA's management library, as far as a plugin needs it: the driver's version, and the fabric of
-// each GPU. It is loaded when it is asked for, since it comes with the driver of the host.
+// NVIDIA's management library: driver version, and the fabric of each GPU.
 //
-// Used by one thread.
+// It is loaded at run time, because it belongs to the driver of the host. Used by one thread.
 #pragma once
 
 #include <array>
@@ -19,14 +18,14 @@ inline constexpr const char* kLibrary = "libnvidia-ml.so.1";
 
 class Library {
  public:
-  // `path`: of the file. kNotFound: it cannot be loaded. kInvalid: it lacks what is needed, or does
-  // not start; with the reason.
+  // Loads the file at `path`. Returns kNotFound if it cannot be loaded. Returns kInvalid, with the
+  // reason, if it lacks a function or cannot be initialized.
   [[nodiscard]] static base::Result<Library> Open(const std::string& path);
   ~Library();
   Library(Library&&) noexcept;
 
   [[nodiscard]] base::Result<std::string> DriverVersion() const;
-  // Of all GPUs but displays, which have none.
+  // Returns the fabric of each GPU, except GPUs that only drive a display.
   [[nodiscard]] base::Result<std::vector<Fabric>> Fabrics() const;
 
  private:
@@ -36,7 +35,7 @@ class Library {
   std::unique_ptr<Functions> functions_;
 };
 
-// Where libraries lie below a driver's root, as distributions have them.
+// Folders of libraries below a driver's root, in the distributions.
 inline constexpr std::array<std::string_view, 7> kLibraryFolders = {"",
                                                                     "/usr/lib64",
                                                                     "/usr/lib/x86_64-linux-gnu",
@@ -45,8 +44,8 @@ inline constexpr std::array<std::string_view, 7> kLibraryFolders = {"",
                                                                     "/lib/x86_64-linux-gnu",
                                                                     "/lib/aarch64-linux-gnu"};
 
-// Where the library is under the root of a driver, by the folders that distributions use, as the
-// path of the file itself. kNotFound: in none of them.
+// Returns the path of the library's file (not of a link) in one of kLibraryFolders below `root`.
+// Returns kNotFound if none has it.
 [[nodiscard]] base::Result<std::string> FindLibrary(const std::string& root);
 
 }  // namespace nvml

@@ -12,46 +12,47 @@ namespace plugin {
 
 enum class Command {
   kServe,
-  kPreflight,  // Whether the node has what it takes, before anything is begun.
+  kPreflight,  // Checks the node, and starts nothing.
 };
 
 struct Settings : command_line::CommonSettings {
   Command command = Command::kServe;
   std::string node = {};
-  std::string ns = "default";  // Of the driver: of daemons and cliques.
-  std::string pod_uid = {};    // Of the plugin's own pod; empty: its sockets have no mark.
-  bool host_managed = false;   // IMEX runs on the hosts.
-  std::string imex_socket = "/etc/nvidia-imex/imex_ctrl.sock";  // Of the host's.
-  bool crash_on_fabric_errors = true;  // Else GPUs outside of the fabric are left out.
-  bool partitions = false;             // GPUs outside of their node's partition are left out, too.
-  bool labels_clique = false;          // The node, with nvidia.com/gpu.clique.
+  std::string ns = "default";  // The driver namespace, of daemons and cliques.
+  std::string pod_uid =
+      {};  // UID of the plugin's own pod. If empty, names of sockets do not have it.
+  bool host_managed = false;                                    // IMEX runs on the hosts.
+  std::string imex_socket = "/etc/nvidia-imex/imex_ctrl.sock";  // Socket of the host's IMEX.
+  bool crash_on_fabric_errors = true;  // If false, GPUs outside of the fabric are ignored.
+  bool partitions = false;             // GPUs outside of their node's partition are ignored, too.
+  bool labels_clique = false;  // Whether the plugin labels the node with nvidia.com/gpu.clique.
 
   std::string registry_folder = "/var/lib/kubelet/plugins_registry";
   std::string plugins_folder = "/var/lib/kubelet/plugins";
   std::string cdi_folder = "/etc/cdi";
   std::string host_driver_root = "/";
-  std::string driver_root = "/driver-root";  // The same, as it is seen here.
-  std::string hook = {};                     // On the host; empty: a copy of ours, if we have one.
+  std::string driver_root = "/driver-root";  // The same folder in this container.
+  std::string hook = {};  // Path on the host. If empty, a copy of cdom's own, if it has one.
   std::string config_template = "/templates/compute-domain-daemon-config.tmpl.cfg";
-  std::string devices = {};  // In place of /proc/devices.
+  std::string devices = {};  // Replaces /proc/devices. Empty if it does not.
   std::string boot_id = "/proc/sys/kernel/random/boot_id";
 
-  bool keeps_privileges = false;  // All capabilities that the process was started with.
+  bool keeps_privileges = false;  // Keeps all capabilities of the process.
 
-  int preflight_wait = 0;        // Seconds, for what is missing.
-  bool preflight_facts = false;  // Prints what the driver says, too.
+  int preflight_wait = 0;        // Seconds to wait for what is missing.
+  bool preflight_facts = false;  // Also prints what the driver reports.
   std::string host_cgroups = "/host/cgroup";
 
-  int health_port = -1;              // Negative: no health check; 0: any.
-  std::string metrics_address = {};  // Empty: none are served.
+  int health_port = -1;              // Negative if there is no health check. 0 means any port.
+  std::string metrics_address = {};  // Empty if no metrics are served.
   std::string metrics_path = "/metrics";
 
-  [[nodiscard]] std::string Folder() const;  // The plugin's.
+  [[nodiscard]] std::string Folder() const;  // The plugin's folder.
   [[nodiscard]] std::string DevicesPath() const;
   [[nodiscard]] std::string CapabilityPath() const;
 };
 
-// With what the process ends. --help says the same at its end.
+// Exit statuses of the process. --help prints them.
 inline constexpr auto kExitStatuses = std::to_array<command_line::ExitStatus>({
     {0, "Ended by SIGTERM or SIGINT"},
     {command_line::kFailed,
@@ -62,7 +63,7 @@ inline constexpr auto kExitStatuses = std::to_array<command_line::ExitStatus>({
 
 using Parsed = command_line::Parsed<Settings>;
 
-// Reads the command line and the process's environment. An Exit with a status other than 0 is one
+// Reads the command line and the environment. The text of an Exit with a status other than 0 is one
 // line that says what is wrong and what to do.
 [[nodiscard]] Parsed Parse(const std::vector<std::string>& arguments);
 

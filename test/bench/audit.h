@@ -1,4 +1,4 @@
-// The API server's audit log, as far as figures are made of it: who asked for what, and when.
+// The API server's audit log, as the source of figures.
 #pragma once
 
 #include <cstddef>
@@ -16,11 +16,11 @@ namespace bench {
 
 using WallTime = base::Clock::WallTime;
 
-// One request that was answered.
+// One answered request.
 struct AuditEvent {
   std::string user = {};
-  std::string credential = {};  // Of a token: its id. Two tokens of one account differ in it.
-  std::string verb = {};        // As RBAC has it: "list", "patch", "deletecollection".
+  std::string credential = {};  // Id of the token. Two tokens of one account differ in it.
+  std::string verb = {};        // RBAC verb: "list", "patch", "deletecollection".
   std::string resource = {};    // "nodes"
   std::string subresource = {};
   std::string ns = {};
@@ -35,17 +35,17 @@ struct AuditEvent {
   [[nodiscard]] bool IsOn(std::string_view what) const;
 };
 
-// Used by one thread. Bound: all events since it was opened, some 300 bytes each; the kubelets'
-// renewals of their Leases, of which there are thousands, are left out.
+// Used by one thread. Bound: all events since it was opened, some 300 bytes each. Omits the
+// kubelets' renewals of their Leases, of which there are thousands.
 class AuditLog {
  public:
   explicit AuditLog(const std::string& path) : file_(path), path_(path) {}
 
-  // Takes in what was written since the last call, whole lines only. kInvalid: the file cannot be
-  // read, or a line of it is no audit event.
+  // Reads the whole lines that were written since the last call. Returns kInvalid if the file
+  // cannot be read, or a line is not an audit event.
   [[nodiscard]] base::Result<void> Read();
 
-  // What comes after now: Since(Mark()) grows with each Read().
+  // Returns the current end: Since(Mark()) grows with each Read().
   [[nodiscard]] std::size_t Mark() const { return events_.size(); }
   [[nodiscard]] std::span<const AuditEvent> Since(std::size_t mark) const {
     return std::span(events_).subspan(mark);
@@ -56,7 +56,7 @@ class AuditLog {
 
   std::ifstream file_;
   const std::string path_;
-  std::string rest_;  // Of a line whose end is not written yet.
+  std::string rest_;  // Start of an incomplete line.
   json::Parser parser_;
   std::vector<AuditEvent> events_;
 };

@@ -1,4 +1,6 @@
-// How much of the time a collection was watched, as the API server saw it. Pure.
+// How much of the time a collection was not watched. Pure.
+//
+// The API server's audit log is the source.
 #pragma once
 
 #include <chrono>
@@ -11,13 +13,14 @@
 namespace bench {
 
 struct Blind {
-  std::chrono::microseconds time{0};  // Without a watch.
+  std::chrono::microseconds time{0};  // Time without a watch.
   std::chrono::microseconds longest{0};
   int gaps = 0;
 };
 
-// By resource and namespace, of each collection that `user` watched between `from` and `until`. A
-// watch counts from its request to its end; of those that have not ended nothing is known.
+// Returns the gaps by resource and namespace, for each collection that `user` watched between
+// `from` and `until`. A watch counts from its request to its end. Watches that have not ended are
+// unknown.
 [[nodiscard]] std::map<std::string, Blind> FindBlind(std::span<const AuditEvent> events,
                                                      std::string_view user, WallTime from,
                                                      WallTime until);

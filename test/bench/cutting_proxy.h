@@ -1,5 +1,7 @@
-// A load balancer in front of the API server that ends every connection at a certain age, whatever
-// goes over it. Bytes are passed on as they are: TLS stays between the two ends.
+// A TCP proxy that ends every connection at a certain age.
+//
+// It stands for a load balancer before the API server, and ends even active connections. It
+// forwards bytes unchanged, so TLS stays between client and server.
 #pragma once
 
 #include <chrono>
@@ -13,8 +15,7 @@ namespace bench {
 
 class CuttingProxy {
  public:
-  // Listens on a port of 127.0.0.1 that the system picks, and passes on to `port` there. `clock`
-  // outlives it.
+  // Listens on a free port of 127.0.0.1, and forwards to `port` there. `clock` must outlive it.
   CuttingProxy(int port, std::chrono::seconds age, const base::Clock& clock);
   ~CuttingProxy();  // Ends all connections.
   CuttingProxy(const CuttingProxy&) = delete;
@@ -44,7 +45,7 @@ class CuttingProxy {
   static int NewSocket();
   void Run(const std::stop_token& stop);
   void Accept();
-  // False: one of the two ends has closed.
+  // Returns false if one side has closed.
   [[nodiscard]] static bool Pass(const Socket& from, const Socket& to);
 
   const int to_port_;
@@ -52,7 +53,7 @@ class CuttingProxy {
   const base::Clock& clock_;
   const Socket listener_;
   int port_ = 0;
-  std::list<Connection> connections_;  // Of the thread.
+  std::list<Connection> connections_;  // Only the thread uses it.
   std::jthread thread_;
 };
 

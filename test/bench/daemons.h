@@ -1,5 +1,6 @@
-// Nodes and daemon pods as objects alone: nobody is behind them. For rows in which the cluster's
-// controllers are paused.
+// Nodes and daemon pods that exist only as objects.
+//
+// For rows in which the cluster's controllers are paused.
 #pragma once
 
 #include <vector>
@@ -11,13 +12,14 @@
 
 namespace bench {
 
-// Waits until the controller has made the domain's DaemonSet.
+// Waits until the controller has created the domain's DaemonSet.
 [[nodiscard]] base::Result<json::Value> AwaitDaemonSet(Stage& stage, const json::Value& domain);
-// Makes `nodes`, and on each a claim of the domain that is allocated there, and the pod that
-// `daemon_set` would have there, Ready.
+// Creates `nodes`. On each it creates a claim of the domain that is allocated there, and a Ready
+// pod as `daemon_set` would create it.
 [[nodiscard]] base::Result<void> MakeDaemons(Stage& stage, const json::Value& daemon_set,
                                              const std::vector<json::Value>& nodes);
-// Whether `count` nodes are Ready in the domain's status. Not MEMBERS, which has who is expected.
+// Returns whether `count` nodes are Ready in the domain's status. Does not use MEMBERS, which
+// counts expected members.
 [[nodiscard]] bool AreReady(const json::Value& domain, std::size_t count);
 [[nodiscard]] kube::ObjectKey DaemonKey(const json::Value& daemon_set, const json::Value& node);
 

@@ -1,4 +1,4 @@
-// What a row of the table says.
+// A row of the benchmark table.
 #pragma once
 
 #include <optional>
@@ -9,24 +9,24 @@ namespace bench {
 
 struct Row {
   std::string id = {};               // "P1"
-  std::string what = {};             // What was done, with its sizes.
-  std::string budget = {};           // Empty: none, the row informs.
-  std::string yardstick = {};        // What the figure stands beside, measured in the same run.
-  std::string ours = {};             // The figure as people read it.
-  double figure = 0;                 // The same for programs, in the unit that `ours` names.
-  std::optional<double> ratio = {};  // Ours to the yardstick's, as the budget counts it.
-  std::optional<bool> holds = {};    // Empty: there is no budget.
+  std::string what = {};             // The measured operation, with its sizes.
+  std::string budget = {};           // Empty if the row only informs.
+  std::string yardstick = {};        // Reference figure, measured in the same run.
+  std::string ours = {};             // The figure as text.
+  double figure = 0;                 // The figure as a number, in the unit of `ours`.
+  std::optional<double> ratio = {};  // Ratio to the yardstick, as the budget counts it.
+  std::optional<bool> holds = {};    // Empty if there is no budget.
 };
 
-// One line, fields separated by tabs:
-// id, what, budget, yardstick, ours, ratio, "holds" or "does not hold" or "-", figure.
+// Returns one line, with fields separated by tabs: id, what, budget, yardstick, ours, ratio,
+// "holds" or "does not hold" or "-", figure.
 [[nodiscard]] std::string ToLine(const Row& row);
 
-// The smallest value that at least `share` (0 to 1) of `values` do not exceed (nearest rank).
-// REQUIRES: values is not empty.
+// Returns the smallest value that at least `share` (0 to 1) of `values` do not exceed (nearest
+// rank). REQUIRES: values is not empty.
 [[nodiscard]] double Percentile(std::vector<double> values, double share);
 
-// With as many digits as are worth reading: "0.042", "3.1", "1234".
+// Returns the value with its significant digits: "0.042", "3.1", "1234".
 [[nodiscard]] std::string Number(double value);
 
 }  // namespace bench

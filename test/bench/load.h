@@ -1,4 +1,4 @@
-// Many requests to the API server, a bounded number in flight.
+// Many requests to the API server, with a bounded number in flight.
 //
 // Used by one thread, which also does all of the TLS.
 #pragma once
@@ -17,19 +17,19 @@ namespace bench {
 
 class Load {
  public:
-  // Called with each 2xx; may add what follows from it. An Error ends the load.
+  // Called with each 2xx reply; may add further requests. An Error ends the load.
   using OnReply = std::function<base::Result<void>(const http::Response& reply)>;
 
-  // `credentials` outlives the load.
+  // `credentials` must outlive the load.
   Load(const http::Endpoint& endpoint, http::Credentials& credentials, int in_flight);
 
   void Add(http::Request request, OnReply on_reply = {});
-  // The same, before all that waits: what follows from a reply, so that one object is finished
-  // before the next is begun, as a controller does.
+  // The same, before all waiting requests. For requests that follow from a reply: so one object is
+  // finished before the next is started, as a controller does.
   void AddNext(http::Request request, OnReply on_reply = {});
 
-  // Blocks until every request was answered. The Error of the first that was not 2xx: the rest is
-  // then not sent. The load may be filled and run again after a success.
+  // Blocks until every request is answered. Returns the error of the first reply that is not 2xx,
+  // and then drops the rest. After a success the load may be filled and run again.
   [[nodiscard]] base::Result<void> Run();
 
  private:

@@ -1,4 +1,4 @@
-// A process that is measured: started with an environment of its own, asked what it used, ended.
+// A measured process with its own environment.
 //
 // Used by one thread.
 #pragma once
@@ -16,19 +16,21 @@
 
 namespace bench {
 
-// Processor time of all threads of `pid` until now, to a tick of the kernel (10 ms). kNotFound.
+// Returns the CPU time of all threads of `pid`, with a resolution of 10 ms (a kernel tick). Returns
+// kNotFound if it does not exist.
 [[nodiscard]] base::Result<std::chrono::milliseconds> CpuTime(pid_t pid);
-// The most memory that `pid` ever had resident (VmHWM), in KiB. kNotFound.
+// Returns the peak resident memory of `pid` (VmHWM), in KiB. Returns kNotFound if it does not
+// exist.
 [[nodiscard]] base::Result<std::int64_t> PeakResidentKib(pid_t pid);
-// What it has resident now (VmRSS).
+// Returns its resident memory now (VmRSS), in KiB.
 [[nodiscard]] base::Result<std::int64_t> ResidentKib(pid_t pid);
 
 class Process {
  public:
   using Environment = std::map<std::string, std::string>;
 
-  // Runs `command` as a shell would, with `environment` over ours; what it prints is appended to
-  // `log`. kUnavailable: it could not be started.
+  // Runs `command` in a shell, with `environment` added to this process's. Appends its output to
+  // `log`. Returns kUnavailable if it cannot be started.
   [[nodiscard]] static base::Result<std::unique_ptr<Process>> Start(const std::string& command,
                                                                     const Environment& environment,
                                                                     const std::string& log);
@@ -38,7 +40,7 @@ class Process {
 
   [[nodiscard]] pid_t pid() const { return pid_; }
   void Signal(int signal) const;
-  // Blocks until it has ended. kDeadlineExceeded after `most`.
+  // Blocks until it has ended. Returns kDeadlineExceeded after `most`.
   [[nodiscard]] base::Result<void> AwaitEnd(const base::Clock& clock, std::chrono::seconds most);
 
  private:

@@ -1,6 +1,7 @@
-// The rows of the table, each a run on a control plane of its own kind. README.md says what they
-// mean. An Error: the row could not be measured, which is not the same as a budget that does not
-// hold.
+// The rows of the benchmark table, which README.md describes.
+//
+// Each row runs on its own control plane. An Error means that the row could not be measured, not
+// that a budget does not hold.
 #pragma once
 
 #include <vector>
@@ -13,13 +14,13 @@ namespace bench {
 
 struct Sizes {
   int domains = 500;          // P1: created at once.
-  int joining_nodes = 18;     // P2: as many as nodesim plays.
+  int joining_nodes = 18;     // P2: the number of nodesim's nodes.
   int samples = 100;          // P3, P4, P18: isolated changes.
   int labelled_nodes = 1000;  // P5
   int idle_domains = 1000;    // P6, P7
   int idle_nodes = 5000;
   int idle_claims = 20'000;
-  int foreign_claims = 20'000;  // P7: of another driver.
+  int foreign_claims = 20'000;  // P7: claims of another driver.
   int idle_seconds = 60;
   int hand_overs = 5;  // P8
   int crashes = 2;
@@ -27,13 +28,13 @@ struct Sizes {
   int large_claims = 120;  // P10
   int cut_after = 20;      // P11: seconds that a connection lasts.
   int cut_seconds = 180;
-  int flapping_nodes = 1000;  // P12: of one domain.
+  int flapping_nodes = 1000;  // P12: nodes of one domain.
   int flapping_seconds = 20;
   int waiting_domains = 1000;  // P13
   int waiting_seconds = 1200;
   int unready_members = 1000;  // P14: and four times as many.
   int placed_domains = 1000;   // P15
-  int placed_pods = 50;        // Of which each figure is the median.
+  int placed_pods = 50;        // Each figure is their median.
 };
 
 using Rows = base::Result<std::vector<Row>>;

@@ -1,7 +1,7 @@
-// What every row works with: the control plane as its administrator, its audit log, and the
-// controller that is measured.
+// The setup that every row uses.
 //
-// Used by one thread.
+// It has the control plane as its administrator, its audit log, and the measured controller. Used
+// by one thread.
 #pragma once
 
 #include <chrono>
@@ -24,8 +24,7 @@
 
 namespace bench {
 
-// Writes in flight when something is written as fast as the server takes it: as many as the
-// controller allows itself.
+// Maximum writes in flight, the same as the controller's limit.
 inline constexpr int kInFlight = 16;
 
 inline constexpr std::string_view kAdminUser = "cdom-admin";
@@ -34,22 +33,22 @@ inline constexpr std::string_view kControllerUser =
     "system:serviceaccount:cdom-system:cdom-controller";
 
 struct StageOptions {
-  std::string plane = {};    // The folder that `controlplane up` made.
-  std::string command = {};  // Runs the controller; its settings come as environment variables.
-  std::vector<std::string> kubeconfigs = {};  // Of its replicas, each with a token of its own.
-  std::string nodesim_url = {};               // Empty: no nodes are played.
+  std::string plane = {};    // The folder that `controlplane up` created.
+  std::string command = {};  // Starts the controller with its environment variables.
+  std::vector<std::string> kubeconfigs = {};  // For its replicas, each with its own token.
+  std::string nodesim_url = {};               // Empty if there are no simulated nodes.
   std::string placement = {};                 // The folder of its policy and binding.
-  std::string log = {};                       // Where the controllers' output is appended.
+  std::string log = {};                       // File for the controllers' output.
 };
 
-// A request of the controller that is not about who leads.
+// Returns whether it is a request of the controller that is not for leader election.
 [[nodiscard]] bool IsOurs(const AuditEvent& event);
-// A write that succeeded of a domain's status, by the controller.
+// Returns whether it is a successful write of a domain's status by the controller.
 [[nodiscard]] bool IsStatusWrite(const AuditEvent& event);
 
 class Stage {
  public:
-  // `admin` and `clock` outlive the stage.
+  // `admin` and `clock` must outlive the stage.
   Stage(StageOptions options, kube::ClientConfig& admin, const base::Clock& clock);
 
   [[nodiscard]] const base::Clock& clock() const { return clock_; }
@@ -57,39 +56,39 @@ class Stage {
   [[nodiscard]] const StageOptions& options() const { return options_; }
   [[nodiscard]] const std::string& url() const { return admin_.endpoint.url; }
 
-  // ---- As the administrator. A reply that is not 2xx is an Error.
+  // ---- Requests of the administrator. A reply that is not 2xx is an Error.
   [[nodiscard]] base::Result<json::Value> Send(const http::Request& request);
   [[nodiscard]] base::Result<json::Value> Get(const kube::Resource& resource,
                                               const kube::ObjectKey& key);
-  // The items of the collection in all namespaces.
+  // Returns the items of the collection in all namespaces.
   [[nodiscard]] base::Result<json::Value::Items> List(const kube::Resource& resource,
                                                       const std::string& label_selector);
   [[nodiscard]] Load NewLoad() const;
   [[nodiscard]] std::unique_ptr<http::Transport> NewConnection() const;
-  // A command to the simulated nodes, such as "kill?node=node-001".
+  // Sends a command to the simulated nodes, such as "kill?node=node-001".
   [[nodiscard]] base::Result<void> Nodesim(const std::string& command);
 
   // ---- The controller.
   [[nodiscard]] base::Result<std::unique_ptr<Process>> StartReplica(
       std::size_t replica, const Process::Environment& environment = {});
-  // Starts the first replica and returns once it has taken a domain in and let it go.
+  // Starts the first replica. Returns once it has provisioned and deleted a test domain.
   [[nodiscard]] base::Result<std::unique_ptr<Process>> StartController(
       const Process::Environment& environment = {});
   [[nodiscard]] base::Result<void> Stop(Process& process);
-  // Of a program of the control plane.
+  // Returns the PID of a program of the control plane.
   [[nodiscard]] base::Result<pid_t> PidOf(const std::string& program) const;
-  // The component that acts on what is created from now on: no nodes are lost and no pods made. For
-  // rows about thousands of objects that nobody is behind.
+  // Pauses kube-controller-manager and kube-scheduler: no node is marked as lost and no pod is
+  // created. For rows with thousands of objects without processes.
   [[nodiscard]] base::Result<void> PauseClusterControllers();
 
   // ---- Waiting.
-  // Until `reached` says true. kDeadlineExceeded, saying what was waited for, after `most`; an
-  // Error of `reached` ends it, too.
+  // Waits until `reached` returns true. Returns kDeadlineExceeded, with `what`, after `most`. An
+  // Error of `reached` also ends the wait.
   [[nodiscard]] base::Result<void> Await(
       const std::string& what, std::chrono::seconds most,
       const std::function<base::Result<bool>()>& reached,
       std::chrono::milliseconds poll = std::chrono::milliseconds(20));
-  // Until no event that `counts` came for `quiet`.
+  // Waits until no event that `counts` has come for `quiet`.
   [[nodiscard]] base::Result<void> AwaitQuiet(const std::string& what,
                                               std::chrono::milliseconds quiet,
                                               std::chrono::seconds most,

@@ -1,5 +1,6 @@
-// What a target of libFuzzer is here: a function that takes bytes of somebody else, and a CHECK for
-// each sentence at its head that the bytes could make false. See README.md.
+// A fuzz target: a function that gets untrusted bytes.
+//
+// It has a CHECK for each sentence at its head that the bytes could make false. See README.md.
 #pragma once
 
 #include <fuzzer/FuzzedDataProvider.h>
@@ -12,14 +13,14 @@
 
 namespace fuzz {
 
-// The bytes, as choices: numbers come from their end, texts from their beginning.
+// The bytes as choices: numbers are taken from their end, texts from their beginning.
 using Input = FuzzedDataProvider;
 
 struct Target {
   std::string_view name = {};
   void (*run)(std::string_view bytes) = nullptr;
 };
-// In no order.
+// All targets, in no order.
 [[nodiscard]] std::vector<Target>& Targets();
 
 struct Registration {
@@ -30,12 +31,13 @@ struct Registration {
   return {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()};
 }
 
-// CHECK that two texts are equal; shows them if they are not.
+// Checks that two texts are equal, and prints them if they are not.
 void CheckSame(std::string_view one, std::string_view other);
 
 }  // namespace fuzz
 
-// FUZZ_TARGET(json_text, bytes) { ... }: the target of that name; its corpus is corpus/json_text.
+// FUZZ_TARGET(json_text, bytes) { ... } defines the target json_text. Its corpus is
+// corpus/json_text.
 #define FUZZ_TARGET(its_name, bytes)                            \
   static void Run_##its_name(std::string_view bytes);           \
   static const fuzz::Registration kRegistration_##its_name(     \

@@ -1,4 +1,4 @@
-// Objects and texts as nobody means them, made of an Input.
+// Malformed objects and texts, made from an Input.
 #pragma once
 
 #include <string>
@@ -8,21 +8,21 @@
 
 namespace fuzz {
 
-// Names that mean something to us, numbers and times at their ends, controls, halves of characters,
-// long ones.
+// Returns a text: a name that the product uses, an extreme number or time, control characters, half
+// a character, or a long text.
 [[nodiscard]] std::string Text(Input& input);
 
-// Any value, of few levels.
+// Returns any value with at most `levels` levels.
 [[nodiscard]] json::Value AnyValue(Input& input, int levels = 3);
 
-// Changes some places in `object`: what is there goes, comes twice, or becomes something else.
+// Changes some places in `object`: removes, duplicates or replaces them.
 void Spoil(Input& input, json::Value& object);
 
-// The same, but for what every API server sees to: name, namespace, UID and resourceVersion.
+// The same, but keeps what every API server ensures: name, namespace, UID and resourceVersion.
 void SpoilContent(Input& input, json::Value& object);
 
-// `object` as text; its free-form parameters, which `object` need not have, may be what the API
-// server stores and a strict reader refuses (S1).
+// Returns `object` as text. Its free-form parameters, which `object` need not have, may be a text
+// that the API server stores and a strict parser rejects (S1).
 [[nodiscard]] std::string WriteWithParameters(Input& input, json::Value object);
 
 }  // namespace fuzz

@@ -1,4 +1,4 @@
-// Sockets of this machine, for targets that speak with libraries over the network.
+// Local sockets, for targets that use network libraries.
 #pragma once
 
 #include <chrono>
@@ -10,7 +10,7 @@
 
 namespace fuzz {
 
-// Answers each request on a connection with the bytes of the moment, then ends the connection.
+// Answers each request on a connection with the current bytes, then closes the connection.
 class HostileServer {
  public:
   HostileServer();
@@ -18,9 +18,9 @@ class HostileServer {
   HostileServer(const HostileServer&) = delete;
   HostileServer& operator=(const HostileServer&) = delete;
 
-  // From the next connection on.
+  // Takes effect from the next connection on.
   void SetAnswer(std::string answer, bool with_reset);
-  // Requests that came since then.
+  // Returns the number of requests since then.
   [[nodiscard]] int requests() const {
     return script_.With([](const Script& script) { return script.requests; });
   }
@@ -31,7 +31,7 @@ class HostileServer {
     std::string answer = {};
     bool with_reset = false;
     int requests = 0;
-    int number = 0;  // Of the answers that were set: what a client has left behind counts no more.
+    int number = 0;  // Number of the answer. Requests for earlier answers do not count.
   };
   void Serve();
   void Answer(int fd);
@@ -42,8 +42,8 @@ class HostileServer {
   std::thread thread_;
 };
 
-// Sends `bytes` to that port of this machine, says that there are no more, and returns what comes
-// back until the other side ends it, or says nothing for `patience`.
+// Sends `bytes` to that local port and closes its sending side. Returns the reply until the peer
+// closes, or is silent for `patience`.
 [[nodiscard]] std::string Exchange(int port, std::string_view bytes,
                                    std::chrono::milliseconds patience);
 

@@ -1,4 +1,4 @@
-// A parsed text as a value, so that what two readers saw can be compared.
+// A parsed text as a value, to compare the results of two parsers.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace fuzz {
 
-// Numbers only as far as they are whole: a View tells no others.
+// Only whole numbers: a View has no others.
 [[nodiscard]] inline json::Value ValueOf(json::View view) {
   if (view.IsArray()) {
     json::Value array = json::Value::Array();

@@ -1,4 +1,4 @@
-// Domains in the states that matter, for targets that spoil what belongs to them.
+// Domains in relevant states, for targets that corrupt their objects.
 #pragma once
 
 #include "test/fixtures/pass_world.h"

@@ -35,7 +35,7 @@ namespace plugin {
 
 // Returns whether the node's entry in the clique is Ready. False if it has none.
 [[nodiscard]] bool IsReadyIn(const api::Clique& clique, const std::string& node);
-// The same of the clique as the API server has it. False if there is no clique.
+// Reads the clique live, and returns the same. False if the clique does not exist.
 [[nodiscard]] base::Result<bool> ReadIsReady(http::Transport& transport, const kube::ObjectKey& key,
                                              const std::string& node);
 
@@ -43,27 +43,28 @@ namespace plugin {
 [[nodiscard]] base::Result<std::string> ReadRuntime(http::Transport& transport,
                                                     const std::string& node);
 
-// One label. Empty values mean that it is absent.
+// A change of one label of a node. An empty value means that the label is absent.
 struct LabelChange {
   enum class Which { kDomain, kClique } which = Which::kDomain;
   std::string from = {};
   std::string to = {};
 };
-// Changes the label if it is `from`, and returns the node as it is afterwards. `seen` is what is
-// known of the node, and may be stale.
+// Changes the label if it is `from`, and returns the node after the change. `seen` is the cached
+// node, which may be stale.
 [[nodiscard]] base::Result<api::Node> ChangeLabel(http::Transport& transport,
                                                   const std::string& node, api::Node seen,
                                                   const LabelChange& change);
 
-// A slice, as the server stored it.
+// A slice as the server stored it.
 struct SliceWritten {
   kube::ObjectMeta meta = {};
   // Whether the server kept all of it. It may drop unknown fields, such as taints; then the slice
   // is deleted again.
   bool holds = false;
 };
-// Makes `slice` the node's only one. `found` is what exists. A fabric error that the server already
-// has keeps its time, so that two instances of the plugin do not write against each other.
+// Makes `slice` the only slice of the node. `found` has the slices that exist. If the server's
+// slice already has a fabric error, its time is kept, so that two instances of the plugin do not
+// overwrite each other.
 [[nodiscard]] base::Result<SliceWritten> WriteSlice(http::Transport& transport, ResourceSlice slice,
                                                     SliceApi api,
                                                     const std::vector<kube::ObjectMeta>& found);

@@ -1,4 +1,6 @@
-// A plugin's connection to the API server: watches, and queues of requests on own threads.
+// A plugin's connection to the API server: watches, and request queues.
+//
+// Each queue has its own thread.
 #pragma once
 
 #include <atomic>
@@ -32,23 +34,23 @@ class PluginApiClient {
                   base::Logger& logger, std::function<void()> on_change);
   ~PluginApiClient();
 
-  // As of the watches. Thread-safe. Null until the node is read.
+  // State as of the watches. Thread-safe. Null until the node is read.
   [[nodiscard]] const DomainCache& domains() const { return domains_; }
   [[nodiscard]] std::shared_ptr<const api::Node> node() const {
     return nodes_.Get({.name = node_name_});
   }
   // Empty until they are read.
   [[nodiscard]] std::optional<std::vector<kube::ObjectMeta>> slices() const;
-  // The version in which the server serves slices and claims.
+  // Returns the API version in which the server serves slices and claims.
   [[nodiscard]] SliceApi dra_version() const { return dra_version_; }
 
-  // Watches this clique, and no other. Returns false while that is forbidden.
+  // Watches this clique instead of the earlier one. Returns false while that is forbidden.
   [[nodiscard]] bool WatchClique(const kube::ObjectKey& key);
-  // Whether the node is Ready in that clique. Empty until it is read.
+  // Returns whether the node is Ready in that clique. Empty until it is read.
   [[nodiscard]] std::optional<bool> IsReadyIn(const kube::ObjectKey& key) const;
 
-  // Runs a job on the thread of its queue, in order. To be called by one thread. A job may block
-  // for one request. Jobs that have not begun when the client is destroyed are dropped.
+  // Runs a task on the thread of its queue, in order. Called by one thread. A task may block for
+  // one request. Tasks that have not started when the client is destroyed are dropped.
   enum class Queue { kClaims, kReads, kNode, kSlices };
   void Enqueue(Queue queue, kube::ApiSession::Task task) {
     session_.Post(static_cast<std::size_t>(queue), std::move(task));

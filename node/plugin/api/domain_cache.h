@@ -1,4 +1,4 @@
-// A cache of all ComputeDomains: which exist, and whether this node is Ready in them.
+// A cache of all ComputeDomains, and whether this node is Ready in them.
 #pragma once
 
 #include <functional>
@@ -12,9 +12,9 @@
 
 namespace plugin {
 
-// Filled by a reflector. Every node reads every domain, so it keeps little of each: some 200 bytes.
-// An unreadable domain counts as absent: claims wait for it, and its folder is not removed without
-// a live read. Thread-safe.
+// Filled by a reflector. Every node reads every domain, so it keeps some 200 bytes of each. An
+// unreadable domain counts as absent: claims wait for it, and its folder is removed only after a
+// live read. Thread-safe.
 class DomainCache final : public kube::ReflectorSink {
  public:
   // `on_change` is called on the reflector's thread.
@@ -22,10 +22,10 @@ class DomainCache final : public kube::ReflectorSink {
 
   struct Known {
     DomainIdentity domain = {};
-    bool is_ready_here = false;  // In the domain's status.
+    bool is_ready_here = false;  // As the domain's status says.
   };
   [[nodiscard]] std::optional<Known> Find(const std::string& uid) const;
-  // Whether the first list is complete.
+  // Returns whether the first list is complete.
   [[nodiscard]] bool has_read() const;
 
   void BeginReplace() override { incoming_.clear(); }

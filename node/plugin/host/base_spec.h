@@ -1,5 +1,6 @@
-// The CDI spec "device=all": the files of NVIDIA's driver for daemons' containers, among them
-// nvidia-imex and nvidia-imex-ctl. No other container gets them.
+// The CDI spec "device=all": NVIDIA's driver files for daemons' containers.
+//
+// It includes nvidia-imex and nvidia-imex-ctl. No other container gets it.
 #pragma once
 
 #include <string>
@@ -21,21 +22,23 @@ struct DriverFiles {
   std::vector<cdi::DeviceNode> devices = {};
 };
 
-// Finds the files of this version of the driver. Omits what does not exist.
+// Finds the files of this version of the driver. Omits files that do not exist.
 [[nodiscard]] DriverFiles FindDriverFiles(const std::string& root, const std::string& version);
 
-// Of programs that are run in a driver's root: the folders in which FindDriverFiles() finds them.
+// Returns a PATH for programs that run in a driver's root: the folders that FindDriverFiles()
+// searches.
 [[nodiscard]] std::string ProgramPath();
 
-// Returns whether the device node of a GPU is among them, /dev/nvidia0 or another.
+// Returns whether the device node of a GPU is among them, such as /dev/nvidia0.
 [[nodiscard]] bool HasGpu(const DriverFiles& files);
 
 struct BaseSpecOptions {
-  std::string host_root = "/";  // Of the driver, on the host.
+  std::string host_root = "/";  // The driver's root on the host.
   std::string hook = {};        // Path of nvidia-cdi-hook on the host. Empty if there is none.
   std::string driver_version = {};
 };
-// Pure. Without the hook, mounts each name of a library, and sets LD_LIBRARY_PATH.
+// Returns the spec. Pure. Without the hook, mounts each name of a library, and sets
+// LD_LIBRARY_PATH.
 [[nodiscard]] cdi::Spec BaseSpec(const DriverFiles& files, const BaseSpecOptions& options);
 
 }  // namespace plugin

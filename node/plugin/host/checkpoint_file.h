@@ -1,4 +1,4 @@
-// The checkpoint on the disk, and the lock that all plugins of a node share.
+// The checkpoint on disk, and its lock.
 #pragma once
 
 #include <sys/stat.h>
@@ -13,8 +13,8 @@
 
 namespace plugin {
 
-// Used by one thread. During a rolling update two plugins run, so each holds the lock while it
-// decides and writes, and re-reads what the other one wrote.
+// Used by one thread. During a rolling update two plugins run on the node. So each holds the lock
+// while it decides and writes, and reads again what the other one wrote.
 class CheckpointFile {
  public:
   // REQUIRES: `folder` exists.
@@ -26,12 +26,12 @@ class CheckpointFile {
   [[nodiscard]] base::Result<void> Lock();
   void Unlock() { lock_.reset(); }
 
-  // As of the last Lock(). REQUIRES: Lock() succeeded once.
+  // The content as of the last Lock(). REQUIRES: Lock() succeeded once.
   [[nodiscard]] const Checkpoint& checkpoint() const { return resumed_.checkpoint; }
-  // What the last read found. An unreadable file stays kUnreadable until Save().
+  // Result of the last read. An unreadable file stays kUnreadable until Save().
   [[nodiscard]] const Resumed& resumed() const { return resumed_; }
 
-  // Replaces the checkpoint, on the disk first. REQUIRES: locked.
+  // Replaces the checkpoint, on disk first. REQUIRES: locked.
   [[nodiscard]] base::Result<void> Save(Checkpoint next);
 
  private:
@@ -41,7 +41,7 @@ class CheckpointFile {
   const std::string boot_id_;
   Resumed resumed_;
   bool has_read_ = false;
-  struct ::stat read_ = {};  // Of the file, when it was last read or written.
+  struct ::stat read_ = {};  // stat() of the file when it was last read or written.
   std::optional<base::OpenFile> lock_ = {};
 };
 

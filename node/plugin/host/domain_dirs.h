@@ -1,7 +1,7 @@
 // The plugin's folder, and the domains' folders in it.
 //
 // Every error message names the path and the cause. A domain's folder is mounted into its daemons,
-// which may write anything there: no link in it is followed.
+// which may write anything there, so links in it are not followed.
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@
 
 namespace plugin {
 
-// Creates the folder, and those above it.
+// Creates the folder and its parents.
 [[nodiscard]] base::Result<void> MakeFolder(const std::string& folder);
 
 // Returns the UIDs of the domains that have a folder. REQUIRES, below: IsUid(domain).
 [[nodiscard]] base::Result<std::vector<std::string>> DomainFolders(const std::string& folder);
-// Returns whether it exists, with the template of IMEX's configuration in it.
+// Returns whether the domain's folder exists and has the template of IMEX's configuration.
 [[nodiscard]] bool HasDomainFolder(const std::string& folder, const std::string& domain);
 [[nodiscard]] base::Result<void> MakeDomainFolder(const std::string& folder,
                                                   const std::string& domain,
@@ -24,8 +24,8 @@ namespace plugin {
 [[nodiscard]] base::Result<void> RemoveDomainFolder(const std::string& folder,
                                                     const std::string& domain);
 
-// Copies the program into the plugin's folder, where the host sees it, and returns its path there.
-// Returns kNotFound if there is no such program.
+// Copies the program into the plugin's folder, where the host can run it, and returns the path of
+// the copy. Returns kNotFound if there is no such program.
 [[nodiscard]] base::Result<std::string> CopyProgram(const std::string& folder,
                                                     const std::string& program);
 

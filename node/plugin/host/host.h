@@ -29,31 +29,32 @@ struct Host {
 
 struct HostNeeds {
   nvml::Strictness strictness = nvml::Strictness::kAllAttached;
-  // IMEX runs in daemons: they pass it peers by name, and need the capability where there is a
+  // IMEX runs in daemons. Daemons pass peers to it by name, and need the capability if there is a
   // fabric.
   bool daemons = true;
   // GPUs that the fabric manager left out of their partition may have no fabric.
   bool partitions = false;
 };
 
-// Returns how strictly the fabric of this host is judged. Partitions exist only in a system whose
-// NVLink switches are its own.
+// Returns how strictly this host's fabric is checked. Partitions exist only in a system that has
+// its own NVLink switches.
 [[nodiscard]] nvml::Strictness StrictnessOn(const std::string& driver_root, const HostNeeds& needs);
 
-// Returns what the driver is known by, cheaply: device numbers, and the file of NVIDIA's library.
-// Another one means that the driver was replaced or reloaded.
+// Returns a cheap fingerprint of the driver: device numbers, and the file of NVIDIA's library. It
+// changes when the driver is replaced or reloaded.
 [[nodiscard]] std::string DriverMark(const HostPaths& paths);
 
-// Returns kInvalid if the fabric has an error: no more devices are given out. kUnavailable: the
-// fabric is forming, or a device of the driver does not exist yet: retry soon. kNotFound: the
-// driver lacks something, or fails: retry. Messages say what to do.
+// Reads the host. Messages say what to do. Returns kInvalid if the fabric has an error: no more
+// devices are prepared. Returns kUnavailable if the fabric is forming, or a device of the driver
+// does not exist yet: retry soon. Returns kNotFound if the driver lacks something, or fails: retry.
 [[nodiscard]] base::Result<Host> ReadHost(const HostPaths& paths, const HostNeeds& needs);
 
 // Returns the text without the white space around it.
 [[nodiscard]] std::string_view Trim(std::string_view text);
 // Returns the major number of a character device in the text of /proc/devices. Empty if absent.
 [[nodiscard]] std::optional<std::int64_t> MajorOf(std::string_view devices, std::string_view name);
-// Returns the device of a capability in the text of its file. Returns an error if it names none.
+// Returns the device of a capability, from the text of its file. Returns an error if the text has
+// none.
 [[nodiscard]] base::Result<cdi::DeviceNode> CapabilityIn(std::string_view text, std::int64_t major);
 
 }  // namespace plugin

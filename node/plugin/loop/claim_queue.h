@@ -1,5 +1,6 @@
-// The claims that the kubelet waits for: carries out what the rule says for each, until it is
-// answered. Used by the deciding thread.
+// The kubelet's open requests: executes the steps of each claim.
+//
+// Used by the deciding thread.
 #pragma once
 
 #include <functional>
@@ -24,11 +25,11 @@ class ClaimQueue {
 
   using Operation = Metrics::Operation;
   // `done` is called when every claim is answered. A call withdraws earlier calls for the opposite
-  // of the same claim, and ends without result once a stop of `cancelled` is requested.
+  // operation of the same claim. It ends without a result once a stop of `cancelled` is requested.
   void Add(Operation operation, const std::vector<kubelet::ClaimName>& claims,
            std::stop_token cancelled, kubelet::Done done);
-  // Carries out what is possible now. Returns when to call it again if nothing changes: at once if
-  // a claim that waits may have been freed something.
+  // Executes what is possible now. Returns when to call it again if nothing changes: at once if a
+  // claim that waits may be able to continue.
   [[nodiscard]] TimePoint Turn();
   // Answers every open claim with this error.
   void AnswerAll(const std::string& error);
@@ -36,7 +37,7 @@ class ClaimQueue {
   [[nodiscard]] bool TookBack() { return std::exchange(took_back_, false); }
 
  private:
-  // One call of the kubelet, answered when all of its claims are.
+  // One call of the kubelet. It is answered when all of its claims are.
   struct BatchCall {
     BatchCall(std::size_t claims, std::stop_token token, kubelet::Done answer,
               std::function<void()> wake);
@@ -72,31 +73,31 @@ class ClaimQueue {
     }
   };
 
-  // Runs until the claim waits or is answered; returns when to call it again.
+  // Executes steps until the claim waits or is answered. Returns when to call it again.
   [[nodiscard]] TimePoint Advance(ClaimRequest& request);
   [[nodiscard]] ClaimStep Decide(ClaimRequest& request);
   [[nodiscard]] ClaimStep DecidePrepare(ClaimRequest& request);
   [[nodiscard]] NodeObservation Observe(const ClaimRequest& request) const;
-  // Whether the label of the claim's domain may stay for a while after its unprepare.
+  // Returns whether the label of the claim's domain may stay for a while after its unprepare.
   [[nodiscard]] bool KeepsLabel(const ClaimRequest& request) const;
-  // Whether the claim is of a channel that needs the domain to be ready here.
+  // Returns whether the claim is for a channel that needs the domain to be ready here.
   [[nodiscard]] bool NeedsReadiness(const ClaimRequest& request,
                                     const NodeObservation& observed) const;
-  // Requests what the observation of a claim lacks.
+  // Requests the data that the observation of a claim lacks.
   void FetchMissing(ClaimRequest& request, const NodeObservation& observed);
   void FetchClaimOf(ClaimRequest& request);
   void FetchDomain(ClaimRequest& request, const std::string& domain);
   [[nodiscard]] ClaimStep WaitOrAnswer(const ClaimRequest& request, std::string what) const;
-  // Carries out a step that changes a file or a label; any other has no effect.
+  // Executes a step that changes a file or a label. Other steps have no effect.
   [[nodiscard]] base::Result<void> Execute(ClaimRequest& request, const ClaimStep& step);
-  // Begins to. The result comes later.
+  // Starts the change. The result comes later.
   [[nodiscard]] base::Result<void> ChangeLabel(ClaimRequest& request, LabelChange change);
   void Fail(ClaimRequest& request, const base::Error& error);
   void Answer(ClaimRequest& request, const AnswerKubelet& answer);
 
   PluginState& state_;
   DomainReadiness& readiness_;
-  // A request stays in its place until it is answered and nothing is in flight for it.
+  // References stay valid until a request is answered and has nothing in flight.
   std::list<ClaimRequest> requests_;
   bool took_back_ = false;
 };

@@ -1,5 +1,7 @@
-// Garbage-collects on the node: at start-up, every 10 minutes, and soon after an unprepare or a
-// domain's deletion. Rebuilds the checkpoint if it is unreadable. Used by the deciding thread.
+// Garbage-collects on the node, and rebuilds an unreadable checkpoint.
+//
+// Collects at start-up, every 10 minutes, and soon after an unprepare or a domain's deletion. Used
+// by the deciding thread.
 #pragma once
 
 #include <functional>
@@ -17,24 +19,24 @@ namespace plugin {
 
 class GarbageCollector {
  public:
-  // `take_back` is called for noted claims that no longer exist.
+  // `take_back` is called for claims in the checkpoint that no longer exist.
   using TakeBack = std::function<void(const kubelet::ClaimName& claim)>;
   GarbageCollector(PluginState& state, TakeBack take_back)
       : state_(state), take_back_(std::move(take_back)) {}
 
   // Collects if it is due. Returns when to call it again if nothing changes.
   [[nodiscard]] TimePoint Turn();
-  // Collects soon if a domain has a folder that no claim uses and is not in the cache, or if the
-  // node lost its label under a claim. To be called after an unprepare, and when a cache has
-  // changed.
+  // Schedules a collection if it finds garbage: the folder of a domain that is not in the cache and
+  // that no claim uses, or a lost label of a node with claims. Call it after an unprepare, and when
+  // a cache has changed.
   void CheckForGarbage();
 
  private:
   [[nodiscard]] bool MayBegin() const;
-  // Not before `least`.
+  // Schedules a collection, not before `least`.
   void CollectSoon(TimePoint least = {});
   [[nodiscard]] base::Result<NodeResidue> FindResidue() const;
-  // Whether a folder that no claim uses is of a domain that is not in the cache.
+  // Returns whether a folder that no claim uses belongs to a domain that is not in the cache.
   [[nodiscard]] bool HasUnknownDomains(const NodeResidue& residue) const;
   [[nodiscard]] GarbagePlan Find(const NodeResidue& residue) const;
   void PutLabelBack(const std::string& domain);
@@ -51,10 +53,10 @@ class GarbageCollector {
   TimePoint next_ = {};
   bool asking_ = false;
   std::string said_ = {};
-  // Lists of all domains that bring nothing, and labels that do not stay.
+  // Limits for lists of all domains that find nothing to remove, and for labels that do not stay.
   RepeatLimit lists_{{.first = std::chrono::seconds(10), .most = std::chrono::minutes(10)}};
   RepeatLimit relabels_{{.first = std::chrono::seconds(10), .most = std::chrono::minutes(10)}};
-  // Prepared claims that a live read did not find, by UID, and since when.
+  // By UID, the prepared claims that a live read did not find, and since when.
   std::map<std::string, TimePoint> missing_;
 };
 

@@ -1,6 +1,7 @@
-// Reads the host's driver and writes the base CDI spec: with back-off until it succeeds, then every
-// 10 minutes, and when a claim finds that the driver has changed. Reads on its own thread. Used by
-// the deciding thread.
+// Reads the host's driver and writes the base CDI spec.
+//
+// It retries with back-off until it succeeds. Then it reads every 10 minutes, and when a claim
+// finds that the driver has changed. Reads run on a separate thread. Used by the deciding thread.
 #pragma once
 
 #include <optional>
@@ -33,9 +34,9 @@ class HostWatcher {
   PluginState& state_;
   TimePoint next_ = {};
   bool reading_ = false;
-  std::optional<std::string> hook_ = {};  // On the host. Empty if there is none.
+  std::optional<std::string> hook_ = {};  // Path on the host. Empty if there is none.
   std::string said_ = {};
-  base::Backoff backoff_;        // Of one error.
+  base::Backoff backoff_;        // For one error.
   base::SerialExecutor reader_;  // Last: it uses the other members.
 };
 

@@ -24,7 +24,7 @@ class Metrics {
   }
 
   enum class Operation { kPrepare, kUnprepare };
-  // The kubelet asks for an operation on a claim.
+  // An operation for a claim begins or ends.
   void Began(Operation operation);
   void Ended(Operation operation, bool done, std::chrono::nanoseconds took);
   void CountPrepared(const Checkpoint& checkpoint);

@@ -1,4 +1,6 @@
-// What the parts of a running plugin share. Only the deciding thread uses it.
+// State that the parts of a running plugin share.
+//
+// Only the deciding thread uses it.
 #pragma once
 
 #include <cstdint>
@@ -31,21 +33,22 @@ struct PluginState {
   NodeIdentity self = {};
   // Empty until the host is read.
   std::optional<Host> host = {};
-  std::string driver_mark = {};   // Of the driver that was read, as DriverMark() says it.
-  bool is_host_outdated = false;  // The driver is another by now, and is to be read.
-  std::string host_trouble = {};  // Why the host is not read, or what is wrong with it now.
+  std::string driver_mark = {};   // DriverMark() of the driver that was read.
+  bool is_host_outdated = false;  // The driver has changed and must be read again.
+  std::string host_trouble =
+      {};  // Why the host is not read, or what is wrong with it now. Empty if all is well.
   std::optional<std::string> fabric_error_since = {};  // RFC 3339.
   std::unique_ptr<PluginApiClient> api = {};  // Null until the client configuration is loaded.
   // As of the watch or of this plugin's last write, whichever is later.
   std::optional<api::Node> node = {};
   bool node_writing = false;
-  // Until then a label stays that no claim needs.
+  // A label that no claim needs stays until then.
   TimePoint label_kept_until = {};
   // Why an unreadable checkpoint is not rebuilt yet. Empty if nothing has failed.
   std::string rebuild_trouble = {};
-  // How often the checkpoint was saved.
+  // Number of times that the checkpoint was saved.
   std::uint64_t saves = 0;
-  // Returns whether another instance of the plugin serves the kubelet by now, or this one is
+  // Returns whether another instance of the plugin serves the kubelet now, or this instance is
   // ending.
   std::function<bool()> is_superseded = [] { return false; };
 
@@ -57,14 +60,14 @@ struct PluginState {
             .devices = settings.DevicesPath(),
             .capability = settings.CapabilityPath()};
   }
-  // Returns whether the driver is another than the one that was read; then it is read soon.
+  // Returns whether the driver differs from the one that was read. Then it is read soon.
   [[nodiscard]] bool NoticeOtherDriver();
-  // Returns whether the cache has the domain, and it is not being deleted.
+  // Returns whether the cache has the domain and it is not being deleted.
   [[nodiscard]] bool IsAlive(const std::string& domain) const;
   // Updates `node` from the watch.
   void LookAtNode();
-  // Changes a label of the node; calls `done` on the deciding thread. REQUIRES: node, not
-  // node_writing.
+  // Changes a label of the node. Calls `done` on the deciding thread. REQUIRES: `node` is set, and
+  // not `node_writing`.
   void ChangeNodeLabel(LabelChange change, std::function<void(const base::Result<void>&)> done);
   // Replaces the checkpoint. REQUIRES: the checkpoint file is locked.
   [[nodiscard]] base::Result<void> Save(Checkpoint next);

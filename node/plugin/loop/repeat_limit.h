@@ -1,4 +1,4 @@
-// A limit for an action that another client may undo, or that may bring nothing.
+// Rate limit for an action that another client may undo.
 #pragma once
 
 #include "pkg/base/backoff.h"
@@ -6,16 +6,16 @@
 
 namespace plugin {
 
-// The first time is immediate; repeated as soon as it may be, the action becomes ever more rare.
-// Used by one thread.
+// Also for an action that may have no effect. The first time is immediate. If the action is
+// repeated as soon as allowed, the delay grows. Used by one thread.
 class RepeatLimit {
  public:
   explicit RepeatLimit(base::BackoffPolicy policy) : policy_(policy) {}
 
-  // Earliest time of the next one.
+  // Returns the earliest time of the next action.
   [[nodiscard]] base::Clock::TimePoint next() const { return next_; }
   void Count(base::Clock::TimePoint now) {
-    // What was not needed for so long is a first time again.
+    // After such a long pause the next action counts as the first.
     if (now >= next_ + backoff_.delay()) backoff_.Reset();
     next_ = now + backoff_.Next(policy_);
   }

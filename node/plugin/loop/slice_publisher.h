@@ -1,5 +1,6 @@
-// Publishes the node's ResourceSlice and, if the settings ask for it, the node's clique label. Used
-// by the deciding thread.
+// Publishes the node's ResourceSlice, and its clique label if configured.
+//
+// Used by the deciding thread.
 #pragma once
 
 #include <optional>
@@ -19,9 +20,10 @@ class SlicePublisher {
   [[nodiscard]] TimePoint Turn();
 
  private:
-  // Empty until node and host are known.
+  // Returns the slice to publish. Empty until node and host are known.
   [[nodiscard]] std::optional<ResourceSlice> Wanted() const;
-  // Whether the server has the slice that was written last, and no other.
+  // Returns whether the server has the slice that was written last, and no other. If the server
+  // cannot hold that slice, whether it has none.
   [[nodiscard]] bool IsThere(const std::vector<kube::ObjectMeta>& found, TimePoint now);
   void Write(const ResourceSlice& slice, std::string text, std::vector<kube::ObjectMeta> found);
   void LabelClique();
@@ -32,13 +34,13 @@ class SlicePublisher {
   TimePoint label_next_ = {};
   base::Backoff backoff_;
   std::string said_ = {};
-  std::string text_ = {};  // Of the slice that was written last.
+  std::string text_ = {};  // Text of the slice that was written last.
   SliceWritten written_ = {};
   TimePoint written_at_ = {};
-  // Of a slice that another client changed or deleted. The first is immediate: a kubelet that
-  // restarts deletes the slices of its node.
+  // Limit for rewrites of a slice that another client changed or deleted. The first is immediate,
+  // because a kubelet that restarts deletes the slices of its node.
   RepeatLimit rewrites_{{.first = std::chrono::seconds(5), .most = std::chrono::minutes(5)}};
-  bool was_seen_ = false;  // By the watch, since the write.
+  bool was_seen_ = false;  // The watch has shown the slice since the write.
 };
 
 }  // namespace plugin

@@ -1,5 +1,6 @@
-// What a node lacks for the plugin, and what to do about it. Pure; probe.h finds out what the node
-// has.
+// What a node lacks for the plugin, and how to fix it. Pure.
+//
+// probe.h finds out what the node has.
 #pragma once
 
 #include <string>
@@ -12,18 +13,19 @@ namespace plugin {
 
 struct NodeProbe {
   // From the settings.
-  std::string driver_root = {};  // On the host.
+  std::string driver_root = {};  // Path on the host.
   std::string imex_socket = {};  // Of the host's IMEX.
 
-  std::string library = {};                // File of NVIDIA's library. Empty if it was not found.
-  std::vector<nvml::Fabric> fabrics = {};  // What NVML says of each GPU but displays.
+  std::string library = {};                // Path of NVIDIA's library. Empty if it was not found.
+  std::vector<nvml::Fabric> fabrics = {};  // From NVML, for each GPU that is not a display GPU.
   std::string library_trouble = {};        // Why NVIDIA's library cannot be used. Empty if it can.
   std::string driver_version = {};         // Empty if unknown.
-  std::string fabric_trouble = {};         // Of a fabric that forms or is broken.
-  std::string fabric_health = {};          // What NVML reports as wrong with the fabric.
-  std::string imex_version = {};           // Empty if unknown.
-  std::string cdi_trouble = {};            // Why CDI specs cannot be written. Empty if they can.
-  std::string runtime = {};  // In the Node's status, "containerd://2.1.4". Empty if unknown.
+  std::string fabric_trouble =
+      {};                          // Why the fabric is still forming or broken. Empty if it is not.
+  std::string fabric_health = {};  // What NVML reports as wrong with the fabric.
+  std::string imex_version = {};   // Empty if unknown.
+  std::string cdi_trouble = {};    // Why CDI specs cannot be written. Empty if they can.
+  std::string runtime = {};        // In the Node's status, "containerd://2.1.4". Empty if unknown.
 
   enum class Fabric {
     kUnknown,
@@ -33,29 +35,29 @@ struct NodeProbe {
     kBroken,
   } fabric = Fabric::kUnknown;
 
-  bool host_managed = false;    // IMEX is the host's.
+  bool host_managed = false;    // IMEX runs on the host, not in daemons.
   bool needs_names = true;      // Daemons pass peers to IMEX by name.
   bool has_channels = false;    // The kernel has IMEX channel devices.
   bool has_management = false;  // The device by which IMEX manages the fabric exists.
   bool has_imex = false;        // nvidia-imex and, below, nvidia-imex-ctl exist.
   bool has_ctl = false;
   bool has_socket = false;    // Of the host's IMEX.
-  bool runs_on_host = false;  // IMEX, as nvidia-imex.service.
+  bool runs_on_host = false;  // IMEX runs on the host as nvidia-imex.service.
   bool has_prepared = false;  // Pods of this boot hold devices, which need a plugin to be released.
 };
 
 struct Finding {
-  bool stops = false;  // No pod gets a channel without it.
+  bool stops = false;  // No pod gets a channel until it is fixed.
   std::string text = {};
   friend bool operator==(const Finding&, const Finding&) = default;
 };
 
-// Returns what is missing, in the order in which to fix it. Empty if nothing is. If pods hold
-// devices no finding stops the plugin: only a running plugin can release them.
+// Returns what is missing, in the order in which to fix it. Empty if nothing is. While pods hold
+// devices, no finding stops the plugin: only a running plugin can release them.
 [[nodiscard]] std::vector<Finding> Preflight(const NodeProbe& found);
 
-// Returns what NVIDIA's library and IMEX say, a line each, with the numbers as they were read. For
-// reports from a machine that nobody but its owner sees.
+// Returns what NVIDIA's library and IMEX report, with the raw numbers, one line each. For reports
+// from machines that only their owner can access.
 [[nodiscard]] std::vector<std::string> FactsOf(const NodeProbe& found);
 
 // Returns the version in the output of "nvidia-imex --version", such as "IMEX version is:

@@ -27,8 +27,8 @@ struct ProbeContext {
 [[nodiscard]] NodeProbe ProbeNode(const ProbeContext& context);
 
 // Probes every 2 s while something is missing that every channel needs, for as long as the settings
-// say, and prints each finding once; with preflight_facts what the driver says, too. Returns
-// kUnavailable if it is still missing.
+// allow. Prints each finding once, and with `preflight_facts` also the driver's facts. Returns
+// kUnavailable if something is still missing.
 [[nodiscard]] base::Result<void> WaitForNode(const ProbeContext& context);
 
 }  // namespace plugin

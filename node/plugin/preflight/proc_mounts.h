@@ -1,4 +1,4 @@
-// Mounts that the container runtime puts over the driver's files in /proc of this container.
+// Mounts that hide the driver's files in this container's /proc.
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@ namespace plugin {
 
 inline constexpr const char* kDriverProc = "/proc/driver/nvidia";
 
-// Returns the mount points below `folder`, the latest first. `mountinfo` is the text of proc(5)'s
-// file of that name.
+// Returns the mount points below `folder`, the latest first. `mountinfo` is the text of
+// /proc/self/mountinfo, see proc(5).
 [[nodiscard]] std::vector<std::string> MountsBelow(std::string_view folder,
                                                    const std::string& mountinfo);
 
-// Unmounts everything below kDriverProc. Logs what stays mounted, and what to do.
+// Unmounts everything below kDriverProc. Logs each mount that it cannot remove, with advice.
 void UnmountProcMasks(base::Logger& logger);
 
 }  // namespace plugin

@@ -1,9 +1,9 @@
-// The file in which a plugin notes what it has prepared, in the reference's layout, so that either
-// plugin can go on from where the other was. Pure.
+// The checkpoint: a plugin's file of prepared claims. Pure.
 //
-// Two views of the same claims lie in it, each under a checksum: `v1` for older plugins, and `v2`.
-// The checksums are taken over the text as it stands there, so what a newer plugin adds does not
-// make it unreadable.
+// The layout is the reference driver's, so that either plugin can continue with the other's file.
+// It has two views of the same claims, each with a checksum: `v1` for older plugins, and `v2`.
+// Checksums are computed over the text in the file, so additions of a newer plugin do not make it
+// unreadable.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace plugin {
 enum class DeviceType { kChannel, kDaemon };
 [[nodiscard]] std::string_view NameOf(DeviceType type);  // "channel", "daemon".
 
-// One device of a claim, as the kubelet is told of it.
+// One device of a claim, as reported to the kubelet.
 struct PreparedDevice {
   DeviceType type = DeviceType::kChannel;
   std::int64_t id = 0;
@@ -32,7 +32,7 @@ struct PreparedDevice {
   friend bool operator==(const PreparedDevice&, const PreparedDevice&) = default;
 };
 
-// Devices that were prepared by one configuration.
+// Devices that were prepared with one configuration.
 struct PreparedGroup {
   std::vector<PreparedDevice> devices = {};
   DeviceType type = DeviceType::kChannel;
@@ -44,7 +44,7 @@ enum class ClaimState { kStarted, kCompleted, kAborted };
 
 struct CheckpointClaim {
   ClaimState state = ClaimState::kStarted;
-  json::Value status = {};  // Of the ResourceClaim; null in an entry of before 25.3.
+  json::Value status = {};  // Of the ResourceClaim. Null in an entry from before 25.3.
   std::vector<PreparedGroup> groups = {};
   std::string name = {};
   std::string ns = {};
@@ -58,27 +58,27 @@ struct Checkpoint {
   friend bool operator==(const Checkpoint&, const Checkpoint&) = default;
 };
 
-// FNV-1a over how the reference prints a list of bytes.
+// Returns the reference's checksum: FNV-1a over Go's printed form of the list of bytes.
 [[nodiscard]] std::uint32_t Checksum(std::string_view json);
 
 [[nodiscard]] std::string Encode(const Checkpoint& checkpoint);
 
-// kInvalid, with the reason: torn, changed, or no checkpoint at all.
+// Returns kInvalid, with the reason, if the text is torn, changed, or not a checkpoint.
 [[nodiscard]] base::Result<Checkpoint> DecodeCheckpoint(std::string_view text);
 
-// What a plugin that starts goes on from.
+// The state with which a plugin starts.
 struct Resumed {
   enum class From {
     kNothing,    // There was no file.
-    kThisBoot,   // All claims are as they were prepared.
-    kOtherBoot,  // The node was started again since: nothing that was prepared is left.
-    kUnreadable  // Prepared claims have to be found by their CDI specs; `why` says what is wrong.
+    kThisBoot,   // Claims are still prepared.
+    kOtherBoot,  // The node has rebooted since: no claim is prepared any more.
+    kUnreadable  // Prepared claims must be found by their CDI specs. `why` has the error.
   };
   From from = From::kNothing;
-  Checkpoint checkpoint = {};  // With the boot that the node is in now.
+  Checkpoint checkpoint = {};  // Has the current boot's ID.
   std::string why = {};
 };
-// `text`: of the file, if there is one.
+// `text` is the file's content. Empty if there is no file.
 [[nodiscard]] Resumed Resume(const std::optional<std::string>& text, const std::string& boot_id);
 
 }  // namespace plugin

@@ -1,4 +1,4 @@
-// The part of a ResourceClaim that a plugin decides by. Pure.
+// The part of a ResourceClaim that a plugin needs. Pure.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace plugin {
 
 // An allocated device of this driver.
 struct Allocated {
-  std::string request = {};  // Without a subrequest, which follows a '/'.
+  std::string request = {};  // Without the subrequest, which follows a '/'.
   std::string pool = {};
   std::string device = {};
   bool admin_access = false;
@@ -31,7 +31,7 @@ inline constexpr std::int64_t kChannels = 2048;
 [[nodiscard]] std::optional<DeviceName> ParseDeviceName(std::string_view name);
 
 // The allocated device of this driver, and its configuration. A configuration of the claim takes
-// precedence over one of the class; the last one of each takes precedence over the others.
+// precedence over one of the class; among several of one kind the last one does.
 struct Wanted {
   Allocated device = {};
   DeviceName name = {};
@@ -47,7 +47,7 @@ struct ClaimToPrepare {
   base::Result<Wanted> wanted = {};  // Decoded strictly.
 };
 
-// Decodes `text`, the object as the API server returns it. Returns kInvalid if it is no claim.
+// Decodes `text`, the object as the API server returns it. Returns kInvalid if it is not a claim.
 [[nodiscard]] base::Result<ClaimToPrepare> DecodeResourceClaim(std::string_view text);
 
 // Decodes the status in the checkpoint, leniently. Returns kInvalid, with a message for the user,

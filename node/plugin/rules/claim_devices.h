@@ -11,10 +11,10 @@
 namespace plugin {
 
 struct ClaimDevices {
-  cdi::Spec spec = {};       // Of the claim. Without devices if there is nothing to inject.
+  cdi::Spec spec = {};       // The claim's CDI spec. Has no devices if there is nothing to inject.
   PreparedGroup group = {};  // For the checkpoint and the kubelet.
 };
-// Returns what the claim with this UID is given. `domain` is the one that `wanted` names.
+// Returns the devices of the claim with this UID. `domain` is the domain that `wanted` names.
 [[nodiscard]] ClaimDevices ClaimDevicesOf(const NodeIdentity& self, const std::string& uid,
                                           const Wanted& wanted, const DomainIdentity& domain);
 

@@ -1,5 +1,6 @@
-// What a plugin garbage-collects on its node: stale CDI specs, folders, labels and entries of the
-// checkpoint. Pure.
+// What a plugin garbage-collects on its node. Pure.
+//
+// That is: stale CDI specs, folders, labels and entries of the checkpoint.
 #pragma once
 
 #include <set>
@@ -39,14 +40,14 @@ struct GarbagePlan {
 // Returns the domains that claims in the checkpoint use.
 [[nodiscard]] std::set<std::string> UsedDomains(const Checkpoint& checkpoint);
 
-// Returns what to remove. Everything of a claim in the checkpoint stays: a claim is written there
-// before anything else is written for it.
+// Returns what to remove. Keeps everything of a claim that is in the checkpoint: a claim is written
+// there before anything else is written for it.
 [[nodiscard]] GarbagePlan FindGarbage(const NodeIdentity& self, const Checkpoint& checkpoint,
                                       const NodeResidue& residue);
 
-// Returns a checkpoint in place of an unreadable one, made of the claims that the API server has
-// for this node, and of the CDI specs. A claim without a fabric has no spec: it counts as started
-// if the node's label has its domain.
+// Returns a checkpoint that replaces an unreadable one, made from the claims that the API server
+// has for this node, and from the CDI specs. A claim without a fabric has no spec: it counts as
+// started if the node's label has its domain.
 [[nodiscard]] Checkpoint Rebuild(const NodeIdentity& self, const std::string& boot_id,
                                  const std::vector<ClaimToPrepare>& claims,
                                  const NodeResidue& residue);

@@ -1,4 +1,4 @@
-// JSON as Go's encoding/json writes it, which checksums of the reference are taken over.
+// JSON as Go's encoding/json writes it, for the reference's checksums.
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@
 
 namespace plugin {
 
-// Compact, members in the order that they have.
+// Returns compact JSON. Members keep their order.
 [[nodiscard]] std::string GoJson(const json::Value& value);
 
-// `status` of a ResourceClaim (v1) as Go's types hold it: members in the order of their structs,
-// what is empty and may be left out left out, and nothing that these types do not know. The
-// reference takes its checksum over what its types hold, and refuses its own file otherwise.
+// Returns `status` of a ResourceClaim (v1) as Go's types hold it: members in the order of their
+// structs, without empty optional members and without unknown members. The reference computes its
+// checksum over the decoded types, and rejects its own file if the text differs.
 [[nodiscard]] json::Value CanonicalClaimStatus(const json::Value& status);
 
 }  // namespace plugin

@@ -9,8 +9,8 @@
 
 namespace plugin {
 
-// The node, and what its plugin hands out. Constant while the plugin runs, except for what
-// HostWatcher finds: the clique and the devices.
+// The node, and the devices that its plugin prepares. Constant while the plugin runs, except for
+// the clique and the devices, which HostWatcher updates.
 struct NodeIdentity {
   std::string node = {};
   std::string driver_namespace = {};

@@ -1,5 +1,6 @@
-// A claim's configuration for this driver: opaque parameters that a user or the controller wrote.
-// Pure. The input is untrusted.
+// A claim's opaque parameters for this driver. Pure.
+//
+// A user or the controller wrote them: the input is untrusted.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +13,7 @@
 
 namespace plugin {
 
-// At most so many bytes of an untrusted text appear in a message.
+// Maximum bytes of an untrusted text in a message.
 inline constexpr std::size_t kShownMax = 64;
 
 struct OpaqueConfig {
@@ -31,7 +32,7 @@ enum class Decoding {
   kLenient,  // To unprepare what an older or newer plugin prepared.
 };
 
-// Returns kInvalid, with the field, if it is no configuration of this driver.
+// Returns kInvalid, with the field, if it is not a configuration of this driver.
 [[nodiscard]] base::Result<OpaqueConfig> DecodeConfig(json::View parameters, Decoding decoding);
 
 }  // namespace plugin

@@ -1,8 +1,8 @@
-// What a plugin does next for a claim that the kubelet wants prepared or unprepared.
+// The next step for a claim to be prepared or unprepared.
 //
-// Pure. The caller passes everything that is known, carries out the one step that is returned, and
-// asks again with what is known by then. Each step follows from what exists, not from earlier
-// steps. So the process may end anywhere: the kubelet asks again, and the next process continues.
+// Pure. The caller passes everything that is known, executes the step that is returned, and calls
+// again with the new state. Each step follows from what exists, not from earlier steps. So the
+// process may end at any time: the kubelet retries, and the next process continues.
 //
 //   prepare:    checkpoint "started" - label the node - wait until the node is ready - write the
 //               CDI spec - checkpoint "completed"
@@ -30,11 +30,11 @@ namespace plugin {
 
 using TimePoint = base::Clock::TimePoint;
 
-// The kubelet times out after 45 s, and then the user learns only that. So every call is answered
-// before, with what it waited for.
+// The kubelet times out after 45 s, and its error has no reason. So every call is answered earlier,
+// with the reason for the wait.
 inline constexpr std::chrono::seconds kAnswerAfter{40};
 
-// What is known of the node and the cluster when a step is decided for a claim.
+// State of the node and the cluster for one step of a claim.
 struct NodeObservation {
   // The domain that the claim names. Empty if the cache does not have it.
   std::optional<DomainIdentity> domain = {};
@@ -54,11 +54,11 @@ struct NodeObservation {
   TimePoint now = {};
 };
 
-// Steps. Each carries what the caller needs to carry it out.
+// Steps. Each has the data that its execution needs.
 
 // Writes the claim into the checkpoint as started.
 struct CheckpointStarted {};
-// Sets the node's label, which is empty, to this domain's UID.
+// Sets the node's empty label to this domain's UID.
 struct LabelNode {
   std::string domain = {};
 };
@@ -73,14 +73,14 @@ struct CheckpointCompleted {
   std::vector<PreparedGroup> groups = {};
 };
 struct RemoveSpec {};
-// Removes the node's label if it still has this domain's UID. No claim needs it.
+// Removes the node's label if it still has this domain's UID. Returned only when no claim needs it.
 struct UnlabelNode {
   std::string domain = {};
 };
 // Marks the claim as aborted, so that a late prepare of it is refused.
 struct CheckpointAborted {};
 struct RemoveFromCheckpoint {};
-// Reads the claim from the API server: the checkpoint alone does not answer the kubelet.
+// Reads the claim from the API server, because the checkpoint is not enough to answer the kubelet.
 struct FetchClaim {};
 // Waits for any change of NodeObservation, at most until `until`.
 struct WaitForChange {
@@ -97,15 +97,17 @@ using ClaimStep = std::variant<CheckpointStarted, LabelNode, CreateDomainFolder,
                                CheckpointCompleted, RemoveSpec, UnlabelNode, CheckpointAborted,
                                RemoveFromCheckpoint, FetchClaim, WaitForChange, AnswerKubelet>;
 
-// Waits while the kubelet still listens to the call of `observed`, and then answers with `what`.
+// Returns a wait for `what` while the kubelet still waits for the call, and afterwards an answer
+// with `what` as the error.
 [[nodiscard]] ClaimStep WaitFor(const NodeObservation& observed, std::string what);
 
-// The entry of a claim that is started, and what an abort makes of an entry.
+// StartedClaim() returns the checkpoint entry of a claim that is started. Abort() marks an entry as
+// aborted.
 [[nodiscard]] CheckpointClaim StartedClaim(const ClaimToPrepare& claim);
 void Abort(CheckpointClaim& entry, base::Clock::WallTime now);
 
-// Returns the next step to prepare the claim with this UID. `claim` is null while it has not been
-// read; FetchClaim is returned if, and only if, it is null and needed.
+// Returns the next step to prepare the claim with this UID. `claim` is null until it is read.
+// Returns FetchClaim only if `claim` is null and needed.
 [[nodiscard]] ClaimStep Prepare(const NodeIdentity& self, const std::string& uid,
                                 const ClaimToPrepare* claim, const Checkpoint& checkpoint,
                                 const NodeObservation& observed);
@@ -113,15 +115,15 @@ void Abort(CheckpointClaim& entry, base::Clock::WallTime now);
 [[nodiscard]] ClaimStep Unprepare(const NodeIdentity& self, const std::string& uid,
                                   const Checkpoint& checkpoint, const NodeObservation& observed);
 
-// What a claim in the checkpoint is used for.
+// The use of a claim in the checkpoint.
 struct Use {
   DeviceType type = DeviceType::kChannel;
   std::string domain = {};
 };
-// Empty if the entry does not tell.
+// Empty if the entry has no such information.
 [[nodiscard]] std::optional<Use> UseOf(const CheckpointClaim& claim);
 // Returns whether a claim other than `but` needs the node's label to have this domain. An entry
-// that does not tell may need any.
+// with unknown use may need any domain.
 [[nodiscard]] bool IsLabelNeeded(const std::string& domain, const std::string& but,
                                  const Checkpoint& checkpoint);
 

@@ -32,8 +32,8 @@ struct ResourceSlice {
 // if they have none.
 [[nodiscard]] std::optional<std::string> FabricErrorSince(json::View object, SliceApi version);
 
-// Returns whether the server's `object` has the content of `slice`. It has not if the server
-// dropped a field, such as a taint.
+// Returns whether the server's `object` has the content of `slice`. False if the server dropped a
+// field, such as a taint.
 [[nodiscard]] bool HasContentOf(json::View object, const ResourceSlice& slice, SliceApi api);
 
 }  // namespace plugin

@@ -1,4 +1,4 @@
-// The writes of a node, as values, and what their replies change.
+// The writes of a node as values, and the effects of replies.
 #pragma once
 
 #include <memory>
@@ -16,12 +16,12 @@
 
 namespace nodesim {
 
-// The kubelet's, for its Node. A `version` makes the write fail if the Node has changed since.
+// The kubelet's writes of its Node. With `version` the write fails if the Node has changed since.
 struct CreateNode {
   friend bool operator==(const CreateNode&, const CreateNode&) = default;
 };
 struct WriteNodeStatus {
-  bool whole = false;       // Everything, as at the kubelet's start; else the conditions.
+  bool whole = false;       // Everything, at the kubelet's start; else conditions.
   bool transition = false;  // The node was not Ready until now.
   friend bool operator==(const WriteNodeStatus&, const WriteNodeStatus&) = default;
 };
@@ -47,7 +47,7 @@ struct UpdateLease {
   friend bool operator==(const UpdateLease&, const UpdateLease&) = default;
 };
 
-// The kubelet's, for a pod.
+// The kubelet's writes of a pod.
 struct WritePodStatus {
   std::shared_ptr<const Pod> pod = {};
   PodStatus status = {};
@@ -62,15 +62,15 @@ struct DeletePod {
   friend bool operator==(const DeletePod&, const DeletePod&) = default;
 };
 
-// The plugin's.
+// The plugin's writes.
 struct SetDomainLabel {
   std::string version = {};
-  std::string domain = {};  // Empty: remove it.
+  std::string domain = {};  // Empty removes it.
   friend bool operator==(const SetDomainLabel&, const SetDomainLabel&) = default;
 };
 struct CreateSlice {
   kube::Uid node = {};
-  int gpus = 0;  // 0: that of the domains' driver, else that of so many GPUs.
+  int gpus = 0;  // GPUs of the GPU driver's slice. 0 for this driver's slice.
   friend bool operator==(const CreateSlice&, const CreateSlice&) = default;
 };
 struct DeleteSlice {
@@ -79,7 +79,7 @@ struct DeleteSlice {
   friend bool operator==(const DeleteSlice&, const DeleteSlice&) = default;
 };
 
-// The daemon's.
+// The daemon's writes.
 struct LabelPod {
   kube::ObjectKey key = {};
   kube::Uid uid = {};
@@ -98,7 +98,7 @@ struct CreateClique {
 };
 struct UpdateClique {
   kube::Uid pod = {};
-  Clique clique = {};  // With the version it was read at.
+  Clique clique = {};  // Has the version at which it was read.
 };
 
 using Action =
@@ -106,15 +106,15 @@ using Action =
                  UpdateLease, WritePodStatus, DeletePod, SetDomainLabel, CreateSlice, DeleteSlice,
                  LabelPod, ReportImex, CreateClique, UpdateClique>;
 
-// For logs and errors, such as "write pod status ns/name".
+// Returns text for logs and errors, such as "write pod status ns/name".
 [[nodiscard]] std::string Describe(const Action& action);
 
 [[nodiscard]] http::Request ToRequest(const Action& action, const NodeState& node, WallTime wall);
 
-// With a grace period of 0, and only this incarnation.
+// Returns a request with a grace period of 0 and this UID as precondition.
 [[nodiscard]] http::Request DeletePodRequest(const DeletePod& action);
 
-// What counts of a reply.
+// The used part of a reply.
 struct Written {
   std::string version = {};
   kube::Uid uid = {};
@@ -122,7 +122,7 @@ struct Written {
 [[nodiscard]] base::Result<Written> ReadReply(base::Result<http::Response> reply,
                                               http::Method method);
 
-// Takes note of how `action` went.
+// Applies the outcome of `action` to the node's state.
 void Note(NodeState& node, const Action& action, const base::Result<Written>& outcome,
           const Settings& settings, TimePoint now, base::Random& random);
 

@@ -1,3 +1,4 @@
+// Consecutive pod addresses from 10.0.0.0/8.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +10,19 @@
 
 namespace nodesim {
 
-// Addresses of pods, from 10.0.0.0/8, one after the other. Simulators whose nodes have another
-// prefix begin elsewhere.
+// Simulators with different node prefixes start at different addresses.
 class PodAddresses final : public Addresses {
  public:
   explicit PodAddresses(std::string_view node_prefix);
 
-  // A pod has this one already: those that follow are above it. Others are none of ours.
+  // A pod already has this address: later addresses are above it. Ignores addresses of other
+  // simulators.
   void Skip(std::string_view ip);
   [[nodiscard]] std::string Next() override;
 
  private:
   const std::uint32_t begin_;
-  base::Guarded<std::uint32_t> next_{0};  // The number of the next one, from `begin_`.
+  base::Guarded<std::uint32_t> next_{0};  // Number of the next address, from `begin_`.
 };
 
 }  // namespace nodesim

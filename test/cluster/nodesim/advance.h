@@ -1,8 +1,8 @@
-// Decides what a node does next: from what it remembers and what the API server shows, to the
-// writes that are due now and the time to look again.
+// Decides what a node does next: the writes, and the next turn.
 //
-// Pure but for the state it is given: no IO, no clock, no threads. Level driven: it may be called
-// at any time and any number of times, and what was not written is planned again.
+// The input is the node's own state and the state of the API server. Pure except for the node's
+// state: no IO, no clock, no threads. Level driven: call it at any time and any number of times.
+// Writes that were not sent are planned again.
 #pragma once
 
 #include <optional>
@@ -16,26 +16,25 @@
 namespace nodesim {
 
 struct Plan {
-  std::vector<Action> actions = {};  // Independent of each other: may be sent side by side.
+  std::vector<Action> actions = {};  // Independent: may be sent in parallel.
   TimePoint wake = TimePoint::max();
 };
 
 [[nodiscard]] Plan Advance(NodeState& node, const Cluster& cluster, const Settings& settings,
                            Addresses& addresses, TimePoint now, WallTime wall);
 
-// What the node's Lease needs now, if anything. Apart from the rest, because a kubelet's heartbeat
-// does not wait for its pods. Pure.
+// Returns the request that the node's Lease needs now. Empty if none. It is separate because a
+// kubelet's heartbeat does not wait for its pods. Pure.
 [[nodiscard]] std::optional<Action> Beat(const NodeState& node, const Cluster& cluster,
                                          TimePoint now);
 
-// The machine comes up again with `boot_id`: every process is gone, and so is the plugin's
-// checkpoint.
+// The machine reboots with `boot_id`: it loses every process and the plugin's checkpoint.
 void Reboot(NodeState& node, std::string boot_id, WallTime wall);
-// Power or network is back, and everything goes on as it was.
+// Power or network is back, and everything continues.
 void Revive(NodeState& node);
-// The node is in another clique from now on; its daemons restart. Empty: no fabric.
+// Moves the node to another clique, or to none if `clique_id` is empty. Its daemons restart.
 void Move(NodeState& node, std::string clique_id);
-// The pods that went on without their objects end, as in a crash.
+// Ends the pods that run without their objects, as in a crash.
 void ReapOrphans(NodeState& node);
 
 }  // namespace nodesim

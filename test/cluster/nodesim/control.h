@@ -1,4 +1,6 @@
-// The operations of a Simulator over HTTP, on 127.0.0.1 only. README.md lists them.
+// The operations of a Simulator over HTTP, on 127.0.0.1 only.
+//
+// README.md lists them.
 #pragma once
 
 #include <functional>
@@ -11,13 +13,13 @@ namespace nodesim {
 
 class ControlServer {
  public:
-  // `simulator` outlives the server. `on_quit` is called once /quit was handled.
+  // `simulator` must outlive the server. `on_quit` is called after /quit was handled.
   ControlServer(Simulator& simulator, std::function<void()> on_quit);
   ~ControlServer();  // Stops serving.
   ControlServer(const ControlServer&) = delete;
   ControlServer& operator=(const ControlServer&) = delete;
 
-  // Serves on threads of its own from now on, and says on which port; 0: any free one.
+  // Starts to serve, on separate threads. Returns the port; 0 chooses a free port.
   [[nodiscard]] base::Result<int> Start(int port);
 
  private:

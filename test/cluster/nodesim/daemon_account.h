@@ -1,6 +1,7 @@
-// Daemons as the API server knows them: each with a token of its pod's ServiceAccount that is bound
-// to the pod, as its kubelet would have mounted it. So rights and policies decide about their
-// writes.
+// Connections of daemons with their own credentials.
+//
+// Each uses a token of its pod's ServiceAccount that is bound to the pod, as its kubelet would
+// mount it. So permissions and policies apply to its writes.
 #pragma once
 
 #include <memory>
@@ -21,10 +22,10 @@ struct DaemonPod {
   kube::Uid uid = {};
 };
 
-// Whose daemon writes this; none if a kubelet or plugin does.
+// Returns the daemon that makes this write. Empty if a kubelet or plugin does.
 [[nodiscard]] std::optional<DaemonPod> DaemonOf(const Action& action, const NodeState& node);
 
-// The connection of a node's daemon; of several, of the one that wrote last. Not thread-safe.
+// The connection of a node's daemon. If there are several, of the last writer. Not thread-safe.
 class DaemonAccount {
  public:
   explicit DaemonAccount(http::Endpoint endpoint);
@@ -32,7 +33,7 @@ class DaemonAccount {
   DaemonAccount(const DaemonAccount&) = delete;
   DaemonAccount& operator=(const DaemonAccount&) = delete;
 
-  // As this daemon. `kubelet` asks for its token where it has none that works.
+  // Sends a request as this daemon. Uses `kubelet` to request a token if it has no valid token.
   [[nodiscard]] base::Result<http::Response> Send(const DaemonPod& daemon,
                                                   const http::Request& request,
                                                   http::Transport& kubelet);

@@ -1,4 +1,4 @@
-// The names that nodes, pods and claims carry and that this simulator reads or writes.
+// Names on nodes, pods and claims that the simulator uses.
 #pragma once
 
 #include <string_view>
@@ -16,21 +16,21 @@ inline constexpr std::string_view kCliqueIdLabel = "resource.nvidia.com/computeD
 inline constexpr std::string_view kGpuCliqueLabel = "nvidia.com/gpu.clique";
 inline constexpr std::string_view kGpuPresentLabel = "nvidia.com/gpu.present";
 
-// On a daemon pod: who writes its entry into the clique.
+// On a daemon pod: the membership writer.
 inline constexpr std::string_view kMembershipWriterLabel = "cdom.dev/membership-writer";
 inline constexpr std::string_view kMembershipWriterController = "controller";
 
-// On any pod: what its containers do. Seconds may have a fraction; negative: until they are
-// stopped.
+// On any pod: how long its containers run and how they exit. Seconds may have a fraction; a
+// negative number means until they are stopped.
 inline constexpr std::string_view kRunSecondsAnnotation = "nodesim.cdom.dev/run-seconds";
 inline constexpr std::string_view kExitCodeAnnotation = "nodesim.cdom.dev/exit-code";
-// What no registry has: a container of an image that ends like this never starts.
+// An image with this suffix is in no registry: its container never starts.
 inline constexpr std::string_view kMissingImageTag = ":missing";
 inline constexpr std::string_view kImagePullBackOff = "ImagePullBackOff";
-// On a Node that a simulator created, so that a later one may clean it up too.
+// On a Node that a simulator created, so that a later simulator can delete it.
 inline constexpr std::string_view kCreatedAnnotation = "nodesim.cdom.dev/created";
 
-// Of the pods of daemons.
+// ServiceAccount of daemon pods.
 inline constexpr std::string_view kDaemonAccount = "compute-domain-daemon-service-account";
 
 inline constexpr std::string_view kLeaseNamespace = "kube-node-lease";

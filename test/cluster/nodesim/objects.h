@@ -1,4 +1,6 @@
-// What the simulator keeps of each object that it watches. All are values, immutable once decoded.
+// The parts of watched objects that the simulator keeps.
+//
+// All are values, and constant after decoding.
 #pragma once
 
 #include <chrono>
@@ -23,18 +25,18 @@ struct Taint {
   std::string time_added = {};
   friend bool operator==(const Taint&, const Taint&) = default;
 
-  // Put there by the node lifecycle controller because the node was not heard of.
+  // Returns whether the node lifecycle controller added it because the node is silent.
   [[nodiscard]] bool SaysNodeIsLost() const;
 };
 
 struct Node {
   kube::ObjectMeta meta = {};
-  std::string domain = {};  // UID of the ComputeDomain that holds the node; empty: none.
+  std::string domain = {};  // UID in the domain label. Empty if none.
   std::string clique = {};  // Label nvidia.com/gpu.clique.
   bool gpu_present = false;
   bool created_by_simulator = false;
   std::string boot_id = {};
-  std::string ready = {};  // Status of the condition Ready; empty without one.
+  std::string ready = {};  // Status of the condition Ready. Empty if it has none.
   std::vector<Taint> taints = {};
 };
 
@@ -46,7 +48,8 @@ struct Slice {
   std::vector<std::string> devices = {};
 };
 
-// What a pod's containers do, as its status tells it. Our pods' containers all do the same.
+// State of a pod's containers, from its status. All containers of a simulated pod have the same
+// state.
 enum class Containers { kNone, kWaiting, kImageMissing, kRunning, kTerminated, kMixed };
 
 struct PodStatus {
@@ -67,9 +70,9 @@ struct Container {
 
 // One item of spec.resourceClaims, resolved through status.resourceClaimStatuses.
 struct PodClaim {
-  std::string reference = {};   // Its name within the pod.
-  std::string claim_name = {};  // Empty: the claim is not made yet.
-  bool needed = true;           // False: the control plane found that no claim is needed.
+  std::string reference = {};   // Name within the pod.
+  std::string claim_name = {};  // Empty if the claim does not exist yet.
+  bool needed = true;           // False if the control plane found that no claim is needed.
 };
 
 struct Pod {
@@ -79,7 +82,7 @@ struct Pod {
   std::string node = {};
   std::optional<std::string> clique_label = {};  // Absent and empty differ.
   bool controller_writes_membership = false;
-  std::optional<api::ImexReport> imex = {};  // Of the product's daemon in it.
+  std::optional<api::ImexReport> imex = {};  // Report of the product's daemon in it.
   std::optional<double> run_seconds = {};
   int exit_code = 0;
   bool host_network = false;
@@ -87,8 +90,8 @@ struct Pod {
   std::vector<Container> containers = {};
   std::vector<Container> init_containers = {};
   std::vector<PodClaim> claims = {};
-  int members_max = 18;                  // Of the daemon's environment.
-  std::chrono::seconds grace_period{0};  // Of the deletion under way; 0 also without one.
+  int members_max = 18;                  // From the daemon's environment.
+  std::chrono::seconds grace_period{0};  // Of the current deletion. 0 also if there is none.
   PodStatus status = {};
   std::optional<base::Clock::WallTime> start_time = {};
   bool scheduled = false;  // Has the condition PodScheduled.
@@ -96,22 +99,22 @@ struct Pod {
   [[nodiscard]] bool IsTerminal() const {
     return status.phase == "Succeeded" || status.phase == "Failed";
   }
-  // Its containers cannot start: no registry has an image of theirs.
+  // Returns whether its containers cannot start, because no registry has an image of theirs.
   [[nodiscard]] bool LacksImage() const;
-  // Ends by itself: a Job's pod, or one that may end and is no daemon.
+  // Returns whether it ends by itself: a Job's pod, or a pod that may end and is not a daemon.
   [[nodiscard]] bool RunsToCompletion() const;
 };
 
 enum class DeviceKind { kChannel, kDaemon, kUnknown };
 
-// What an allocated claim asks of the driver. Nothing but the driver's own results count.
+// One allocation result of this driver, with its configuration.
 struct Grant {
   std::string pool = {};
   std::string device = {};
   DeviceKind kind = DeviceKind::kUnknown;
   bool admin = false;
   std::string domain = {};   // The configuration's domainID.
-  std::string problem = {};  // Why this cannot be prepared; empty: it can.
+  std::string problem = {};  // Why this cannot be prepared. Empty if it can.
   bool problem_is_permanent = false;
 };
 
@@ -123,13 +126,13 @@ struct Consumer {
 struct Claim {
   kube::ObjectMeta meta = {};
   bool allocated = false;
-  std::vector<Consumer> reserved_for = {};  // The pods among the consumers.
+  std::vector<Consumer> reserved_for = {};  // Only the pods.
   std::vector<Grant> grants = {};
 };
 
 struct Domain {
   kube::ObjectMeta meta = {};
-  std::map<std::string, bool, std::less<>> nodes = {};  // status.nodes: whether each is Ready.
+  std::map<std::string, bool, std::less<>> nodes = {};  // From status.nodes: whether each is Ready.
 };
 
 struct Member {
@@ -147,7 +150,7 @@ struct CliqueOwner {
   friend bool operator==(const CliqueOwner&, const CliqueOwner&) = default;
 };
 
-// Whole, because a daemon writes it whole.
+// Complete, because a daemon writes all of it.
 struct Clique {
   kube::ObjectMeta meta = {};
   std::map<std::string, std::string> labels = {};

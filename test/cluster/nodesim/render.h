@@ -1,4 +1,4 @@
-// The objects as the API server gets them. Pure.
+// The objects and patches that the simulator sends. Pure.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@
 
 namespace nodesim {
 
-// About 10 KB, as a kubelet's: labels, addresses, capacity, conditions, 50 images.
+// About 10 KB, like a kubelet's: labels, addresses, capacity, conditions, 50 images.
 [[nodiscard]] json::Value RenderNode(const NodeState& node, WallTime wall);
-// What a kubelet patches into its Node's status.
+// Returns a kubelet's patch of its Node's status.
 [[nodiscard]] json::Value RenderNodeStatusPatch(const NodeState& node,
                                                 const WriteNodeStatus& action, WallTime wall);
-// The labels that say where the node is and what it has; to be merged.
+// Returns a merge patch with the labels of the node's topology and devices.
 [[nodiscard]] json::Value RenderNodeLabelsPatch(const NodeState& node, const std::string& version);
 
 [[nodiscard]] json::Value RenderLease(const std::string& node, const kube::Uid& node_uid,

@@ -1,3 +1,4 @@
+// Random numbers from a seed, so that a run can be repeated.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +9,11 @@
 
 namespace nodesim {
 
-// The same numbers for the same seed, so that a run can be had again.
 // Source of the constants: Steele, Lea and Flood, "Fast splittable pseudorandom number generators".
 class SeededRandom final : public base::Random {
  public:
   explicit SeededRandom(std::uint64_t seed) : state_(seed) {}
-  // One of its own for everything that has a name.
+  // A separate sequence for each name.
   SeededRandom(std::uint64_t seed, std::string_view name) : state_(seed) {
     for (const char c : name) state_ = (state_ ^ static_cast<unsigned char>(c)) * 0x100000001B3U;
   }

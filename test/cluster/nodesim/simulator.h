@@ -1,8 +1,8 @@
-// Plays the nodes: one thread follows the API server, a few workers take the turns of the nodes,
-// each with connections of its own, a queue holds whose turn it is, now or later, and one thread
-// sends the heartbeats of all of them, so that none is late because the workers are busy.
+// Simulates the nodes of a cluster.
 //
-// Thread-safe: the operations below may be called from any thread while Run() runs.
+// One thread watches the API server. A few workers, each with its own connections, take the turns
+// of the nodes from a queue. One thread sends the heartbeats of all nodes, so that busy workers do
+// not delay them. Thread-safe: the operations below may be called from any thread while Run() runs.
 #pragma once
 
 #include <atomic>
@@ -34,32 +34,34 @@ namespace nodesim {
 
 class Simulator {
  public:
-  // `credentials`, `clock` and `logger` outlive the simulator. `on_ready` is called once, from a
-  // worker, when every node has been set up. REQUIRES: Validate(settings) succeeded.
+  // `credentials`, `clock` and `logger` must outlive the simulator. `on_ready` is called once, from
+  // a worker, when every node is set up. REQUIRES: Validate(settings) succeeded.
   Simulator(Settings settings, http::Endpoint endpoint, http::Credentials& credentials,
             const base::Clock& clock, base::Logger& logger, std::function<void()> on_ready);
 
-  // Blocks until `stop` is requested. What the nodes have made stays.
+  // Blocks until `stop` is requested. Objects of the nodes stay.
   void Run(const std::stop_token& stop);
 
-  // ---- Operations. kNotFound, in a sentence: there is no such node or pod.
+  // ---- Operations. They return kNotFound, with a sentence, if there is no such node or pod.
 
-  // From its return on nothing is written for the node.
+  // After it has returned, nothing is written for the node.
   [[nodiscard]] base::Result<void> Kill(const std::string& node);
   [[nodiscard]] base::Result<void> Revive(const std::string& node);
   [[nodiscard]] base::Result<void> Reboot(const std::string& node);
-  // Kills the node and deletes its Node and slices; returns once they are gone.
+  // Kills the node and deletes its Node and slices. Returns once they are deleted.
   [[nodiscard]] base::Result<void> Remove(const std::string& node);
   [[nodiscard]] base::Result<void> Move(const std::string& node, const std::string& clique_id);
   [[nodiscard]] base::Result<void> StallDaemon(const std::string& node, bool stalled);
-  // The kubelet plugin is gone, with what it published: nothing is prepared or taken back.
+  // Stops the kubelet plugin and deletes its slices: nothing is prepared or unprepared. Starts it
+  // again with false.
   [[nodiscard]] base::Result<void> StopPlugin(const std::string& node, bool stopped);
-  // Deletes the pod with a grace period of 0, as a user does; its processes go on until the node is
-  // rebooted or its orphans are reaped. Returns once the object is gone.
+  // Deletes the pod with a grace period of 0, as a user does. Its processes continue until the node
+  // is rebooted or its orphans are reaped. Returns once the object is deleted.
   [[nodiscard]] base::Result<void> ForceDelete(const kube::ObjectKey& pod);
   [[nodiscard]] base::Result<void> ReapOrphans(const std::string& node);
 
-  // Every node was set up once: Node, Lease and slice are there, and pods can land.
+  // Returns whether every node was set up once: Node, Lease and slice exist, and pods can be
+  // scheduled.
   [[nodiscard]] bool IsSetUp() const { return nodes_set_up_ == nodes_.size(); }
   [[nodiscard]] std::size_t nodes_set_up() const { return nodes_set_up_; }
   [[nodiscard]] json::Value State() const;
@@ -76,7 +78,7 @@ class Simulator {
           daemon_account(endpoint) {}
 
     const std::string name;
-    base::Mutex turn;  // Held from a plan until its replies are noted; before `state`.
+    base::Mutex turn;  // Held from a plan until its replies are applied. Lock before `state`.
     base::Guarded<NodeState> state;
     SeededRandom random;           // For the holder of `turn`.
     DaemonAccount daemon_account;  // For the holder of `turn`.
@@ -84,7 +86,7 @@ class Simulator {
   };
   struct Write {
     http::Request request = {};
-    std::optional<DaemonPod> daemon = {};  // Who writes, if not the node itself.
+    std::optional<DaemonPod> daemon = {};  // The writer. Empty if it is the node.
   };
   struct Heartbeat {
     SimulatedNode* node = nullptr;
@@ -94,12 +96,12 @@ class Simulator {
   struct Counters {
     std::atomic<std::uint64_t> requests = 0;
     std::atomic<std::uint64_t> conflicts = 0;
-    std::atomic<std::uint64_t> failures = 0;  // Without conflicts and what was not there.
+    std::atomic<std::uint64_t> failures = 0;  // Without conflicts and 404.
   };
 
   void Work(const std::stop_token& stop);
   void SendHeartbeats(const std::stop_token& stop);
-  // Those that are due, side by side; says whether there were any.
+  // Sends the heartbeats that are due, in parallel. Returns whether there were any.
   bool SendDueHeartbeats(http::Transport& transport, base::Random& random);
   [[nodiscard]] std::vector<Heartbeat> DueHeartbeats() REQUIRES(heartbeats_);
   [[nodiscard]] TimePoint TakeTurn(SimulatedNode& node, http::Transport& transport);
@@ -108,7 +110,7 @@ class Simulator {
   void Count(const SimulatedNode& node, const Action& action, const base::Result<Written>& outcome);
   void CountIfSetUp(SimulatedNode& node);
   [[nodiscard]] base::Result<SimulatedNode*> Find(const std::string& node);
-  // Changes the node between two of its turns, and gives it another.
+  // Changes the node between two of its turns, and schedules a turn.
   [[nodiscard]] base::Result<void> Change(const std::string& node,
                                           const std::function<void(NodeState&)>& change);
   [[nodiscard]] base::Result<void> DeleteAll(const std::vector<http::Request>& requests);
@@ -121,10 +123,10 @@ class Simulator {
   base::Logger& logger_;
   const std::function<void()> on_ready_;
 
-  kube::BlockingQueue queue_;  // Names of nodes whose turn it is, or will be.
-  base::Mutex heartbeats_;     // Held while some are sent; before any node's `state`.
+  kube::BlockingQueue queue_;  // Names of nodes with their next turns.
+  base::Mutex heartbeats_;     // Held while heartbeats are sent. Lock before any node's `state`.
   std::string last_heartbeat_ GUARDED_BY(heartbeats_);
-  std::map<std::string, std::unique_ptr<SimulatedNode>> nodes_;  // Not changed after construction.
+  std::map<std::string, std::unique_ptr<SimulatedNode>> nodes_;  // Constant after construction.
   World world_;
   PodAddresses addresses_;
   std::atomic<bool> synced_ = false;

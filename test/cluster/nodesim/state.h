@@ -1,5 +1,7 @@
-// What one simulated node knows by itself: what its kubelet runs, what its plugin has prepared,
-// what its daemons remember. Everything else it reads from the API server each time.
+// The local state of one simulated node.
+//
+// It has the pods of the kubelet, the claims of the plugin, and the memory of the daemons.
+// Everything else is read from the API server each time.
 #pragma once
 
 #include <map>
@@ -21,7 +23,7 @@ namespace nodesim {
 using TimePoint = base::Clock::TimePoint;
 using WallTime = base::Clock::WallTime;
 
-// What never changes about a node.
+// The constant properties of a node.
 struct Identity {
   int index = 0;
   std::string name = {};
@@ -29,63 +31,65 @@ struct Identity {
   std::string machine_id = {};
 };
 
-// The product's daemon, of pods whose entry the controller writes: its own rules decide. Its IMEX
-// is ready at once and reaches every peer where it has looked it up.
+// The product's daemon, for pods whose entry the controller writes: the product's own rules decide.
+// Its IMEX is ready at once, and reaches every peer at the address that it has looked up.
 struct OwnDaemon {
   imex_daemon::DaemonIdentity self = {};
   imex_daemon::DaemonObservation observed = {};
   imex_daemon::DaemonMemory memory = {};
-  std::map<int, std::string> knows = {};     // By IMEX: addresses, by index.
-  TimePoint deaf_until = {};                 // To signals.
-  std::optional<TimePoint> dead_until = {};  // It ended with a failure.
+  std::map<int, std::string> knows = {};     // IMEX's addresses of peers, by index.
+  TimePoint deaf_until = {};                 // IMEX ignores signals until then.
+  std::optional<TimePoint> dead_until = {};  // Set after it ended with a failure.
 };
 
 // The IMEX daemon inside a daemon pod's container.
 struct Daemon {
   kube::Uid domain = {};
-  std::string clique_id = {};  // As the plugin gave it at the start; empty: no fabric.
+  std::string clique_id = {};  // From the plugin, at the start. Empty if no fabric.
   bool controller_writes = false;
   int members_max = 18;
-  bool labelled = false;  // Its pod carries the clique's ID.
-  bool left = false;      // Ended: its entry is out of the clique, or was never ours to take out.
+  bool labelled = false;  // Its pod has the clique's id as a label.
+  bool left = false;      // Ended: its entry is removed, or was not its own.
   bool restarting = false;
-  std::optional<TimePoint> member_since = {};  // Its entry was there, with its own address.
-  std::string problem = {};                    // Why it cannot join.
+  std::optional<TimePoint> member_since =
+      {};                    // When its entry with its own address was first seen.
+  std::string problem = {};  // Why it cannot join.
   WriteBackoff label_backoff = {};
   WriteBackoff clique_backoff = {};
-  std::optional<OwnDaemon> own = {};  // None: it is one of NVIDIA's, or runs elsewhere.
+  std::optional<OwnDaemon> own =
+      {};  // Empty for NVIDIA's daemons, and for those that run elsewhere.
 };
 
-// One pod, as the kubelet's process side has it.
+// One pod, as its kubelet runs it.
 struct PodRun {
   enum class Stage {
     kPreparing,    // Waits for its claims.
     kRunning,      // Its containers run.
-    kStopping,     // They were told to end, and end at `stop_at`.
-    kUnpreparing,  // They have ended; its claims are given back.
-    kReporting,    // The last status is to be written.
-    kFinished,     // It was read back.
+    kStopping,     // They are stopping, and end at `stop_at`.
+    kUnpreparing,  // They have ended; its claims are being unprepared.
+    kReporting,    // The last status must be written.
+    kFinished,     // The last status was read back.
   };
 
   kube::ObjectKey key = {};
   kube::Uid uid = {};
   Stage stage = Stage::kPreparing;
-  std::vector<kube::Uid> claims = {};  // That it uses; emptied as they are unprepared.
+  std::vector<kube::Uid> claims = {};  // Claims in use. Removed as they are unprepared.
   std::optional<Daemon> daemon = {};
-  std::string waits_for = {};  // While it prepares: which claim is not there yet.
-  bool lacks_image = false;    // Its claims are prepared, and that is all.
+  std::string waits_for = {};  // While preparing: the claim that is missing.
+  bool lacks_image = false;    // Claims are prepared, but no container starts.
 
   std::string ip = {};
   Pod::Restart restart = Pod::Restart::kAlways;
   int restarts = 0;
   int exit_code = 0;
   bool has_init_containers = false;
-  bool has_started = false;  // In this incarnation of the node.
+  bool has_started = false;  // Since the node's last boot.
   bool ready = false;
-  bool last_seen_ready = false;  // What the API server said last; a daemon relies on it.
-  bool orphan = false;           // Goes on although its object is gone.
-  bool gone = false;             // Its object is gone, and nothing more is said of it.
-  bool deleted = false;          // The last delete was accepted.
+  bool last_seen_ready = false;  // As last read from the API server. A daemon relies on it.
+  bool orphan = false;           // Runs although its object is deleted.
+  bool gone = false;             // Its object is deleted, and its status is not written.
+  bool deleted = false;          // The last delete request was accepted.
 
   TimePoint ready_at = {};
   TimePoint began = {};
@@ -124,7 +128,7 @@ struct ClaimRun {
   kube::Uid uid = {};
   std::vector<Grant> grants = {};
   bool prepared = false;
-  std::string reason = {};  // Why it is not.
+  std::string reason = {};  // Why it is not prepared. Empty if unknown.
   bool reason_is_permanent = false;
   int attempts = 0;
   TimePoint next_attempt = {};
@@ -133,34 +137,35 @@ struct ClaimRun {
 struct LeaseState {
   enum class Step { kCreate, kRead, kUpdate };
   Step step = Step::kCreate;
-  std::string version = {};  // As it was last read or written.
+  std::string version = {};  // As last read or written.
   TimePoint due = {};
   bool renewed = false;
-  bool created = false;  // By this process.
+  bool created = false;  // Created by this process.
   WriteBackoff backoff = {};
 };
 
 struct NodeState {
   Identity identity = {};
-  std::string clique_id = {};  // Empty: no fabric.
+  std::string clique_id = {};  // Empty if there is no fabric.
   std::string boot_id = {};
 
   bool alive = true;
   bool removed = false;
-  bool registered = false;  // The Node was there once since then; it is not created a second time.
-  // In the first turn of this process: what the API server says of the node and its pods holds.
+  bool registered = false;  // The Node existed since the boot; it is not created twice.
+  // True in the first turn of this process: takes over the state of node and pods from the API
+  // server.
   bool adopt = true;
-  bool wipe_slices = false;  // A kubelet that starts removes the slices of the boot before.
+  bool wipe_slices = false;  // A starting kubelet deletes the earlier boot's slices.
   std::set<kube::Uid> doomed_slices = {};
-  bool whole_status_due = true;  // At the kubelet's start.
+  bool whole_status_due = true;  // Set when the kubelet starts.
   bool daemons_stalled = false;
   bool plugin_stopped = false;
-  bool set_up = false;  // Node, Lease and slice were there, and pods could land.
+  bool set_up = false;  // Node, Lease and slice existed: pods can be scheduled.
 
   TimePoint status_due = {};
   std::optional<TimePoint> tainted_since = {};
   LeaseState lease = {};
-  WriteBackoff node_backoff = {};  // The Node's labels and taints.
+  WriteBackoff node_backoff = {};  // For the Node's labels and taints.
   WriteBackoff status_backoff = {};
   WriteBackoff slice_backoff = {};
   WriteBackoff gpu_backoff = {};
@@ -171,7 +176,7 @@ struct NodeState {
   std::string last_error = {};
 };
 
-// What all nodes read. Implementations are thread-safe.
+// The state that all nodes read. Implementations are thread-safe.
 class Cluster {
  public:
   Cluster() = default;
@@ -190,7 +195,7 @@ class Cluster {
       const kube::ObjectKey& key) const = 0;
 };
 
-// Hands out pod addresses; none twice. Thread-safe.
+// Assigns pod addresses, each only once. Thread-safe.
 class Addresses {
  public:
   Addresses() = default;

@@ -1,3 +1,4 @@
+// A logger that writes one line for each message to stderr.
 #pragma once
 
 #include <cstdio>
@@ -11,10 +12,10 @@
 
 namespace nodesim {
 
-// One line for each message: time, level, message, key="value". Thread-safe.
+// A line has time, level, message and key="value". Thread-safe.
 class StderrLogger final : public base::Logger {
  public:
-  // What is less important than `most` is left out. `clock` outlives the logger.
+  // Drops messages that are less important than `most`. `clock` must outlive the logger.
   StderrLogger(base::LogLevel most, const base::Clock& clock) : most_(most), clock_(clock) {}
 
   void Log(base::LogLevel level, std::string_view message,

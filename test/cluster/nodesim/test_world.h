@@ -1,5 +1,6 @@
-// One node and the part of a cluster that it sees, in memory and virtual time, for the tests. What
-// the node writes is applied at once, as an API server would.
+// One node and its view of a cluster, in memory, for tests.
+//
+// Time is virtual. Writes of the node are applied at once, as an API server would.
 #pragma once
 
 #include <chrono>
@@ -23,7 +24,7 @@ inline constexpr const char* kNodeName = "node-000";
 inline constexpr const char* kCliqueId = "fabric.0";
 inline constexpr const char* kDomainUid = "domain-uid";
 
-// What the API server has.
+// The objects in the API server.
 struct Objects {
   std::optional<Node> node = {};
   std::map<std::string, Slice> slices = {};
@@ -47,14 +48,14 @@ class TestWorld final : public Cluster, public Addresses, public Objects {
   [[nodiscard]] std::shared_ptr<const Clique> GetClique(const kube::ObjectKey& key) const override;
   [[nodiscard]] std::string Next() override { return "10.0.0." + std::to_string(++addresses_); }
 
-  // One look at the node; what it decides is applied. Says whether it wrote anything.
+  // Runs one turn of the node, and applies its writes. Returns whether there were any.
   bool Turn();
-  // Turns, with time going on to whatever the node waits for, until nothing happens for `span`.
+  // Runs turns and advances time to the node's next turn, until nothing happens for `span`.
   void Run(milliseconds span);
-  // Turns until nothing is left to write now.
+  // Runs turns until there is nothing to write now.
   void Settle();
 
-  // ---- What others do. Each change gives the object a new version.
+  // ---- Actions of other clients. Each gives the object a new version.
   void Touch(Node& object);
   Pod& AddPod(const std::string& name);
   // A pod with a claim, allocated here and reserved for it.
@@ -62,22 +63,23 @@ class TestWorld final : public Cluster, public Addresses, public Objects {
   Pod& AddDaemon(const std::string& name, bool controller_writes);
   void AddDomain(const std::string& ns);
   void DeletePod(const std::string& name, int grace_seconds = 30);
-  void RemovePod(const std::string& name);  // Its object goes at once.
+  void RemovePod(const std::string& name);  // Removes the object at once.
   Pod& GetPod(const std::string& name) { return pods.at(name); }
   Clique& GetTheClique() { return cliques.at(std::string(kDomainUid) + "." + kCliqueId); }
-  const Member* Entry();  // That of the node in its clique; null without one.
+  const Member* Entry();  // The node's entry in its clique. Null if none.
 
-  // ---- Each watch may lag behind by itself: what it shows stays as it is until it catches up.
+  // ---- Watches. Each may lag separately: its state freezes until CatchUp().
   enum class Watch : std::uint8_t { kNode, kSlice, kPod, kClaim, kDomain, kClique };
   void Lag(Watch watch);
   void CatchUp(Watch watch) { lagging_.erase(watch); }
 
-  // What a test looks at. `log` describes the writes in order, but for Leases.
+  // State for tests. `log` describes the writes in order, without those of Leases.
   NodeState state;
   Settings settings;
   std::vector<std::string> log;
   TimePoint now{std::chrono::hours(1)};
-  // Asked before each write: its error, if it is to fail. `applied`: it takes effect all the same.
+  // Called before each write. Returns an error to fail the write; with `applied` it takes effect
+  // anyway.
   struct Fault {
     base::ErrorCode code = base::ErrorCode::kUnavailable;
     bool applied = false;
@@ -91,13 +93,13 @@ class TestWorld final : public Cluster, public Addresses, public Objects {
   [[nodiscard]] base::Result<Written> Write(const Action& action);
   [[nodiscard]] Pod& AddClaimingPod(const std::string& name, const Grant& grant);
 
-  // What the watch shows.
+  // Returns the state that the watch shows.
   [[nodiscard]] const Objects& Seen(Watch watch) const {
     return lagging_.contains(watch) ? seen_ : *this;
   }
 
   std::set<Watch> lagging_;
-  Objects seen_;  // Of those that lag.
+  Objects seen_;  // For lagging watches.
   int version_ = 100;
   int addresses_ = 0;
   TimePoint wake_ = TimePoint::max();

@@ -1,3 +1,4 @@
+// The simulated nodes and their cliques, from the settings.
 #pragma once
 
 #include <string>
@@ -11,19 +12,19 @@ namespace nodesim {
 
 struct PlacedNode {
   Identity identity = {};
-  std::string clique_id = {};  // Empty: no fabric.
+  std::string clique_id = {};  // Empty if there is no fabric.
 };
 
-// kInvalid, naming the option and the fix, if no nodes can be made of `settings`.
+// Returns kInvalid, with the option and the fix, if `settings` cannot be satisfied.
 [[nodiscard]] base::Result<void> Validate(const Settings& settings);
 
-// The nodes in order. Those with a fabric come first, in cliques of consecutive nodes whose sizes
-// differ by one at most (or of `clique_size`). The same settings give the same nodes, identities
-// and cliques, so that a simulator that is started again finds its own. REQUIRES:
+// Returns the nodes in order. Nodes with a fabric come first, in cliques of consecutive nodes whose
+// sizes differ by at most one (or have `clique_size`). The same settings give the same nodes,
+// identities and cliques, so that a restarted simulator finds its own nodes. REQUIRES:
 // Validate(settings) succeeded.
 [[nodiscard]] std::vector<PlacedNode> PlaceNodes(const Settings& settings);
 
-// How many different cliques there are.
+// Returns the number of different cliques.
 [[nodiscard]] int CountCliques(const std::vector<PlacedNode>& nodes);
 
 }  // namespace nodesim

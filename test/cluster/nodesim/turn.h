@@ -1,5 +1,6 @@
-// One look at one node. Shared by the parts that decide; nothing outside this folder's *.cc needs
-// it.
+// One turn of one node, shared by the files that decide.
+//
+// Only *.cc files of this folder use it.
 #pragma once
 
 #include <algorithm>
@@ -18,17 +19,17 @@ struct Turn {
   Addresses& addresses;
   const TimePoint now;
   const WallTime wall;
-  std::shared_ptr<const Node> object = {};  // Null: there is none.
+  std::shared_ptr<const Node> object = {};  // Null if it does not exist.
   Plan plan = {};
-  bool writes_node = false;  // One write of labels or taints at a time.
+  bool writes_node = false;  // A write of labels or taints is planned; at most one is.
 
   void Do(Action action) { plan.actions.push_back(std::move(action)); }
-  // Look again then, at the latest.
+  // Schedules the next turn, at `when` or earlier.
   void At(TimePoint when) {
     if (when > now) plan.wake = std::min(plan.wake, when);
   }
-  // Whether `backoff` lets an object of that version be written now; if not, looks again when it
-  // does.
+  // Returns whether `backoff` allows a write of an object with that version now. If not, schedules
+  // a turn for when it does.
   [[nodiscard]] bool MayWrite(const WriteBackoff& backoff, std::string_view version) {
     if (backoff.MayWrite(now, version)) return true;
     At(backoff.Next(version));
@@ -40,14 +41,14 @@ struct Turn {
 void AdvanceNode(Turn& turn);
 void AdvanceSlices(Turn& turn);
 
-// plugin.cc: true once it is done; until then the reason is in the node's ClaimRun.
+// plugin.cc. Returns true once it is done. Until then the reason is in the node's ClaimRun.
 [[nodiscard]] bool Prepare(Turn& turn, const Claim& claim);
 [[nodiscard]] bool Unprepare(Turn& turn, const kube::Uid& claim);
 
-// How long a daemon that ends tries to take its entry out of the clique.
+// How long an ending daemon tries to remove its entry from the clique.
 inline constexpr std::chrono::seconds kLeaveBudget{10};
 
-// daemon.cc. `pod` is null if its object is gone.
+// daemon.cc. `pod` is null if its object does not exist.
 [[nodiscard]] std::optional<Daemon> StartDaemon(const Turn& turn, const PodRun& run,
                                                 const Pod& pod);
 void AdvanceDaemon(Turn& turn, PodRun& run, const Pod* pod);
@@ -55,10 +56,10 @@ void LeaveClique(Turn& turn, PodRun& run);
 
 // own_daemon.cc. REQUIRES: the daemon is the product's.
 [[nodiscard]] OwnDaemon StartOwnDaemon(const Turn& turn, const PodRun& run, const Daemon& daemon);
-// One that ran before this simulator did: as the API server says.
+// Continues a daemon of an earlier simulator, from its state in the API server.
 void AdoptOwnDaemon(const Turn& turn, const Pod& pod, OwnDaemon& own);
 void AdvanceOwnDaemon(Turn& turn, PodRun& run);
-// Tells it to stop; whether it has.
+// Stops it. Returns whether it has stopped.
 [[nodiscard]] bool StopOwnDaemon(Turn& turn, PodRun& run);
 
 // kubelet.cc

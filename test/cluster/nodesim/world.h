@@ -1,9 +1,8 @@
-// What the API server shows: six collections, kept equal to it by watches, and who must look again
-// when something in them changes.
+// The watched state of the API server, in six collections.
 //
-// Thread-safe to read; written by the thread that drives the reflectors. Bound: one struct for each
-// pod that is bound to a node, claim, node, ResourceClaim, slice of our driver, ComputeDomain and
-// clique.
+// It also wakes the nodes that a change concerns. Reads are thread-safe; the thread of the
+// reflectors writes. Bound: one struct for each pod with a node, claim, node, slice of this driver,
+// ComputeDomain and clique.
 #pragma once
 
 #include <functional>
@@ -23,15 +22,15 @@ namespace nodesim {
 
 class World final : public Cluster {
  public:
-  // Called on the thread of the reflectors, with the name of any node, ours or not. Must not block.
+  // Called on the reflectors' thread, with the name of any node, simulated or not. Must not block.
   using Wake = std::function<void(const std::string& node)>;
 
   World(Wake wake, std::uint64_t seed, base::Logger& logger);
 
   void AddTo(kube::WatchLoop& loop);
-  // Whether everything was read once. A kind that the API server does not serve yet counts as read,
-  // as far as the nodes can do without: they do not need ComputeDomains to live. For the thread of
-  // the reflectors.
+  // Returns whether everything was read once. A kind that the API server does not serve yet counts
+  // as read if nodes can work without it: they can without ComputeDomains. Call it on the
+  // reflectors' thread.
   [[nodiscard]] bool HasSynced() const;
 
   [[nodiscard]] std::shared_ptr<const Node> GetNode(const std::string& name) const override;

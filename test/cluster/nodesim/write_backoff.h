@@ -1,3 +1,4 @@
+// Back-off for writes of one object.
 #pragma once
 
 #include <algorithm>
@@ -11,46 +12,45 @@
 
 namespace nodesim {
 
-// When something may be written again: once the watch has shown the last write, and not too soon
-// after a failure. Without the first, a stale cache would have everything written twice.
-//
-// A plain value, used by one thread at a time.
+// The next write waits until the watch has shown the last one, or a stale cache would cause a
+// second write. After a failure it also waits for the back-off. A plain value, used by one thread
+// at a time.
 class WriteBackoff {
  public:
   using TimePoint = base::Clock::TimePoint;
   using Millis = std::chrono::milliseconds;
 
-  // A watch that has not shown a write by now is not waited for: writes are safe to repeat.
+  // Maximum wait for the watch to show a write. Writes are safe to repeat.
   static constexpr std::chrono::seconds kPatience{5};
 
   struct Policy {
     Millis first{100};
     Millis most{5'000};
-    double jitter = 0.25;  // Of the delay, both ways.
+    double jitter = 0.25;  // Share of the delay, both ways.
   };
 
-  // `version` is that of the object as the cache has it; empty: it is not there.
+  // `version` is the object's in the cache. Empty if the object does not exist.
   [[nodiscard]] bool MayWrite(TimePoint now, std::string_view version) const {
     return now >= retry_at_ && (HasSeen(version) || now >= seen_by_);
   }
-  // The cache is as new as our last write.
+  // Returns whether the cache is at least as new as the last write.
   [[nodiscard]] bool HasSeen(std::string_view version) const {
     return written_.empty() || (!version.empty() && !kube::IsOlder(version, written_));
   }
-  // When to look again, if nothing changes before.
+  // Returns when to try again, if nothing changes before.
   [[nodiscard]] TimePoint Next(std::string_view version) const {
     return HasSeen(version) ? retry_at_ : std::max(retry_at_, seen_by_);
   }
   [[nodiscard]] int failures() const { return failures_; }
 
-  // `version` is that of the reply; empty: there is nothing that a watch would show.
+  // `version` is the reply's. Empty if a watch will show nothing.
   void Succeeded(TimePoint now, std::string version) {
     failures_ = 0;
     retry_at_ = now;
     written_ = std::move(version);
     seen_by_ = now + kPatience;
   }
-  // The object is going; give the watch time to say so.
+  // The object is being deleted. Gives the watch time to show that.
   void Deleted(TimePoint now) {
     failures_ = 0;
     retry_at_ = now + std::chrono::seconds(1);

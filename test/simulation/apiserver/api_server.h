@@ -1,8 +1,8 @@
-// The simulated API server as its clients see it: HTTP requests in, replies and watch streams out.
-// Above it run the very requests of pkg/kube/client; below it lies the ObjectStore.
+// The simulated API server: HTTP requests in, replies and watch streams out.
 //
-// A reader can be served from an earlier state of the truth: `view` is the newest revision that the
-// server answering this request knows of. Writes always meet the truth.
+// pkg/kube/client sends its requests to it. It stores objects in the ObjectStore. A read can be
+// served from an earlier state: `view` is the newest revision that the answering server knows.
+// Writes always use the newest state.
 //
 // For one thread; no clocks, threads or sockets. Every request is recorded.
 #pragma once
@@ -26,35 +26,34 @@ struct RequestRecord {
   Target target = {};
   std::string body = {};
   int status = 0;
-  std::string refusal = {};  // Why it was refused, in the server's words.
-  Revision revision = 0;     // The truth once it was answered.
-  Revision view = 0;         // What a read was served from.
+  std::string refusal = {};  // Message of a refusal.
+  Revision revision = 0;     // Newest revision after the answer.
+  Revision view = 0;         // Revision that a read was served from.
   Time time = {};
 
-  // "patch computedomains.resource.nvidia.com/status train/cd-1", for people.
+  // Returns "patch computedomains.resource.nvidia.com/status train/cd-1", for messages.
   [[nodiscard]] std::string ToString() const;
 };
 
 class ApiServer {
  public:
-  // `store` outlives the server.
+  // `store` must outlive the server.
   explicit ApiServer(ObjectStore& store) : store_(store) {}
 
-  // Answers anything but a watch. `client` is who sends it, as requests() and the store remember
-  // it.
+  // Answers any request except a watch. `client` is the sender, for requests() and the store.
   [[nodiscard]] http::Response Handle(const std::string& client, const http::Request& request,
                                       Revision view = kNewest);
   // Answers a watch.
   [[nodiscard]] WatchStream OpenWatch(const std::string& client, const http::Request& request,
                                       Revision view = kNewest);
 
-  // Forgets what readers could resume from: a watch or a list that continues below is 410.
+  // Forgets older versions: a watch or list that continues from below `revision` gets 410.
   void Compact(Revision revision) { compacted_ = revision; }
-  // How the server says that a watch's version is too old: as the status of the reply (which
-  // servers did once), or as the first event of the stream.
+  // Sets how the server reports that a watch's version is too old. Older servers use the status of
+  // the reply; others use the first event of the stream.
   void SetGoneAsStatus(bool as_status) { gone_as_status_ = as_status; }
 
-  // Which requests to refuse with 403, because a permission is missing.
+  // Sets which requests to refuse with 403, because a permission is missing.
   using Refuses = std::function<bool(const std::string& client, const Target& target)>;
   void Refuse(Refuses refuses) { refuses_ = std::move(refuses); }
 
@@ -79,7 +78,7 @@ class ApiServer {
 
   ObjectStore& store_;
   Refuses refuses_;
-  std::deque<RequestRecord> requests_;  // None is moved as it grows.
+  std::deque<RequestRecord> requests_;  // A deque, so that records do not move.
   Revision compacted_ = 0;
   bool gone_as_status_ = false;
 };

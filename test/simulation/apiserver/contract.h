@@ -1,5 +1,6 @@
-// The names that the parts of a cluster agree on, as the contract has them. Written down here a
-// second time on purpose: a name that is wrong in controller/api must not be right in the
+// The names of the contract between the parts of a cluster.
+//
+// They repeat those of controller/api on purpose: a wrong name there must not become right in the
 // simulation too.
 #pragma once
 
@@ -17,7 +18,7 @@ inline constexpr std::string_view kDaemonClass = "compute-domain-daemon.nvidia.c
 inline constexpr std::string_view kChannelClass = "compute-domain-default-channel.nvidia.com";
 inline constexpr std::string_view kDaemonConfig = "ComputeDomainDaemonConfig";
 inline constexpr std::string_view kChannelConfig = "ComputeDomainChannelConfig";
-// The simulation's own: what a daemon that keeps no clique says of itself on its pod.
+// The simulation's own: on the pod of a daemon that does not write its clique.
 inline constexpr std::string_view kKeepsNoCliqueAnnotation = "simulation.test/keeps-no-clique";
 inline constexpr std::string_view kMembershipWriterLabel = "cdom.dev/membership-writer";
 inline constexpr std::string_view kImexAnnotation = "cdom.dev/imex";
@@ -25,7 +26,7 @@ inline constexpr std::string_view kTemplateHashAnnotation = "cdom.dev/template-h
 inline constexpr std::string_view kDaemonRollAnnotation = "cdom.dev/daemon-roll";
 inline constexpr std::string_view kDeletionGraceAnnotation = "cdom.dev/deletion-grace";
 inline constexpr std::string_view kPlacementLabel = "cdom.dev/placement";
-// Of taints that take nodes away, one that is written out in the configuration's default.
+// An example of a taint that removes nodes, from the default configuration.
 inline constexpr std::string_view kDisruptedTaint = "karpenter.sh/disrupted";
 inline constexpr std::string_view kDriverNamespace = "cdom-system";
 inline constexpr std::string_view kLeaseName = "cdom-controller";

@@ -1,4 +1,4 @@
-// Objects as their makers send them, for the simulation and its tests.
+// Objects as their clients create them, for the simulation and its tests.
 #pragma once
 
 #include <string>
@@ -12,15 +12,15 @@ namespace simulation {
 [[nodiscard]] json::Value ComputeDomainObject(const std::string& name,
                                               const std::string& template_name, int num_nodes = 0);
 [[nodiscard]] json::Value NamespaceObject(const std::string& name);
-// A node that is ready, with its own name as host name.
+// A ready node, with its own name as host name.
 [[nodiscard]] json::Value NodeObject(const std::string& name, const std::string& boot_id);
-// A child of the domain as a controller makes it: what the contract asks for and no more.
+// A child of the domain, with only the fields that the contract requires.
 [[nodiscard]] json::Value DaemonSetObject(const std::string& domain, bool controller_writes);
 [[nodiscard]] json::Value DaemonTemplateObject(const std::string& domain);
 [[nodiscard]] json::Value WorkloadTemplateObject(const std::string& domain,
                                                  const std::string& domain_name,
                                                  const std::string& name);
-// A claim template that has nothing to do with any domain.
+// A claim template that belongs to no domain.
 [[nodiscard]] json::Value ForeignTemplateObject(const std::string& name);
 
 }  // namespace simulation

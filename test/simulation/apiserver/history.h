@@ -1,7 +1,7 @@
-// Every version of every object, in order: the truth, and every earlier state of it.
+// The history of all objects: every version, in order.
 //
-// For one thread. Bound: one entry for each write; nothing is ever forgotten, so that a reader can
-// be served from any revision and an oracle can look at all of them.
+// For one thread. Bound: one entry for each write. Nothing is forgotten, so that a read can be
+// served from any revision, and an oracle can see all of them.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace simulation {
 
-using Objects = std::map<kube::ObjectKey, ObjectPtr>;  // In order of namespace and name.
+using Objects = std::map<kube::ObjectKey, ObjectPtr>;  // Sorted by namespace and name.
 
 // One change of one object.
 struct Change {
@@ -23,8 +23,8 @@ struct Change {
   Type type = Type::kAdded;
   Kind kind = {};
   ObjectPtr before = nullptr;  // Null for kAdded.
-  ObjectPtr after = nullptr;   // For kDeleted the last state, under the revision of the deletion.
-  std::string actor = {};      // Who did it.
+  ObjectPtr after = nullptr;   // For kDeleted the last state, with the deletion's revision.
+  std::string actor = {};      // Client that wrote it.
   Time time = {};
 
   [[nodiscard]] Revision revision() const { return after->revision(); }
@@ -38,18 +38,18 @@ class History {
   [[nodiscard]] Revision revision() const { return revision_; }
   [[nodiscard]] const Objects& Live(Kind kind) const { return live_[Index(kind)]; }
   [[nodiscard]] ObjectPtr Get(Kind kind, const kube::ObjectKey& key) const;
-  // What a reader saw who knew the truth up to `revision`.
+  // Returns the objects as of `revision`.
   [[nodiscard]] Objects StateAt(Kind kind, Revision revision) const;
 
   [[nodiscard]] const std::vector<Change>& changes() const { return changes_; }
-  // Places in changes() of one kind's changes.
+  // Returns the places in changes() of one kind's changes.
   [[nodiscard]] const std::vector<std::size_t>& ChangesOf(Kind kind) const {
     return of_kind_[Index(kind)];
   }
 
-  // Writes `value` under the next revision, and gives what was stored.
+  // Writes `value` with the next revision, and returns the stored object.
   ObjectPtr Put(Kind kind, json::Value value, const std::string& actor, Time time);
-  // REQUIRES: it is there.
+  // REQUIRES: the object exists.
   void Remove(Kind kind, const kube::ObjectKey& key, const std::string& actor, Time time);
 
  private:

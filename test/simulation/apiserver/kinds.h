@@ -1,4 +1,4 @@
-// The kinds of object that the simulated API server knows, and what sets each apart.
+// The kinds that the simulated API server knows, and their differences.
 #pragma once
 
 #include <array>
@@ -34,21 +34,21 @@ struct KindInfo {
   Kind kind = {};
   kube::Resource resource = {};
   bool custom = false;                // Defined by a CustomResourceDefinition.
-  bool has_status = false;            // Status is written through /status alone.
-  bool has_generation = false;        // Counts the changes of what is desired.
-  bool unconditional_update = false;  // A PUT without resourceVersion is taken as it is.
-  bool create_on_update = false;      // A PUT of what is not there makes it.
+  bool has_status = false;            // Status is written only through /status.
+  bool has_generation = false;        // The server counts changes of the desired state.
+  bool unconditional_update = false;  // A PUT without resourceVersion is accepted.
+  bool create_on_update = false;      // A PUT of an unknown object creates it.
   // Paths that never change once written, such as {"spec", "selector"}.
   std::vector<std::vector<std::string>> immutable = {};
-  // Fields a fieldSelector may name, beside metadata.name and metadata.namespace.
+  // Fields that a fieldSelector may name, besides metadata.name and metadata.namespace.
   std::vector<std::string> selectable = {};
 };
 
 [[nodiscard]] const KindInfo& Describe(Kind kind);
-// nullptr if there is no such kind.
+// Null if there is no such kind.
 [[nodiscard]] const KindInfo* FindKind(std::string_view group, std::string_view version,
                                        std::string_view plural);
-// By the apiVersion and kind that an owner reference has; nullptr if there is no such kind.
+// Finds by the apiVersion and kind of an owner reference. Null if there is no such kind.
 [[nodiscard]] const KindInfo* FindOwnerKind(std::string_view api_version, std::string_view kind);
 
 }  // namespace simulation

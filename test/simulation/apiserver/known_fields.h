@@ -1,8 +1,10 @@
-// The fields that built-in kinds have. The API server drops what it does not know of them, without
-// an error, and so does the simulated one.
+// The fields of built-in kinds: the server drops all others.
 //
-// Immutable. The text is that of test/fixtures/known_fields.txt, which
-// test/e2e/test_known_fields.py holds to a real API server. What a field may hold is not checked.
+// A real API server drops unknown fields of built-in kinds without an error, and so does the
+// simulated server. Field types are not checked. Immutable.
+//
+// The text is test/fixtures/known_fields.txt. test/e2e/test_known_fields.py compares it with a real
+// API server.
 #pragma once
 
 #include <map>
@@ -16,18 +18,18 @@ namespace simulation {
 
 class KnownFields {
  public:
-  // From the text of such a file. Ends the process if a built-in kind is not in it.
+  // Parses such a file. Ends the process if a built-in kind is missing.
   explicit KnownFields(const std::string& text);
 
-  // Drops what the kind, which is a built-in one, does not have.
+  // Drops unknown fields of an object of this built-in kind.
   void DropUnknown(Kind kind, json::Value& object) const;
 
  private:
   struct Type;
   struct Field {
     std::string name = {};
-    const Type* type = nullptr;  // Of the object, or of each in a list; null: anything.
-    bool is_map = false;         // Of each value.
+    const Type* type = nullptr;  // Type of the object or of each list item. Null if any.
+    bool is_map = false;         // A map with values of that type.
   };
   struct Type {
     std::vector<Field> fields = {};  // By name.

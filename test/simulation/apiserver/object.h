@@ -1,4 +1,6 @@
-// One version of one object of the simulated cluster. Immutable; shared freely.
+// One version of one object of the simulated cluster.
+//
+// Immutable, and shared freely.
 #pragma once
 
 #include <cstdint>
@@ -28,14 +30,14 @@ class Object {
   [[nodiscard]] Revision revision() const { return revision_; }
   [[nodiscard]] bool deleting() const { return deleting_; }
 
-  // Its value, or nothing if there is no such label: the empty label is a label.
+  // Returns the label's value, which may be empty. Null if there is no such label.
   [[nodiscard]] const std::string* FindLabel(std::string_view name) const;
-  [[nodiscard]] const std::string& Label(std::string_view name) const;  // Absent: empty.
+  [[nodiscard]] const std::string& Label(std::string_view name) const;  // Empty if absent.
   [[nodiscard]] bool HasFinalizer(std::string_view name) const;
-  // The owner reference with controller: true, or null.
+  // Returns the owner reference with controller: true, or null.
   [[nodiscard]] const json::Value& ControllerOwner() const;
 
-  // As JSON. Serialized once.
+  // Returns the object as JSON. It is serialized once.
   [[nodiscard]] const std::string& text() const;
 
  private:
@@ -48,14 +50,14 @@ class Object {
 };
 using ObjectPtr = std::shared_ptr<const Object>;
 
-// Equal as JSON: in whatever order the members of objects stand.
+// Returns whether both are equal as JSON. The order of members does not matter.
 [[nodiscard]] bool SameValue(const json::Value& a, const json::Value& b);
 
-// Follows member names; null where one is missing.
+// Returns the value at the path of member names. Null if one is missing.
 [[nodiscard]] const json::Value& At(const json::Value& value,
                                     std::initializer_list<std::string_view> path);
 
-// The condition of that type in `object`.status.conditions, or null.
+// Returns the condition of that type in `object`.status.conditions, or null.
 [[nodiscard]] const json::Value& FindCondition(const json::Value& object, std::string_view type);
 
 }  // namespace simulation

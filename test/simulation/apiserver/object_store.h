@@ -1,10 +1,12 @@
-// What the API server does to its objects, for any client: names, versions, generations,
-// finalizers, grace periods, optimistic locks, subresources, validation. Below HTTP; the other
-// actors of the simulated cluster call it directly.
+// The API server's storage: names, versions, deletion and validation.
 //
-// For one thread; no clocks: the caller says what time it is. Deterministic: names and UIDs are
-// counted. Not modelled: managedFields, server-side apply, strategic merge patch, quotas, foreign
-// admission. Source: kubernetes 1.36, apiserver's registry/generic/registry/store.go and
+// It implements names, versions, generations, finalizers, grace periods, optimistic locks,
+// subresources and validation. It is below HTTP; the other actors of the simulated cluster call it
+// directly.
+//
+// For one thread. It has no clock: the caller sets the time. Deterministic: names and UIDs are
+// counted. Not modelled: managedFields, server-side apply, strategic merge patch, quotas, admission
+// by others. Source: kubernetes 1.36, apiserver's registry/generic/registry/store.go and
 // registry/rest.
 #pragma once
 
@@ -25,8 +27,8 @@ namespace simulation {
 // The answer to one operation.
 struct Reply {
   int code = 200;
-  ObjectPtr object = nullptr;  // What was read or written, or the last state of what was deleted.
-  json::Value status = {};     // The Status object, for failures and completed deletions.
+  ObjectPtr object = nullptr;  // Object read or written, or last state of a deleted object.
+  json::Value status = {};     // The Status object of failures and completed deletions.
 
   [[nodiscard]] bool ok() const { return code >= 200 && code < 300; }
 };
@@ -39,18 +41,18 @@ enum class Subresource { kNone, kStatus };
 enum class PatchType { kMerge, kJson };
 
 struct DeleteOptions {
-  kube::Uid uid = {};                      // Precondition; empty: none.
-  std::string resource_version = {};       // The same.
-  std::optional<std::int64_t> grace = {};  // In seconds.
-  std::string propagation = {};            // Background, Foreground, Orphan; empty: as it is.
+  kube::Uid uid = {};                      // Precondition. Empty if none.
+  std::string resource_version = {};       // Precondition. Empty if none.
+  std::optional<std::int64_t> grace = {};  // Seconds.
+  std::string propagation = {};  // Background, Foreground or Orphan. Empty for the default.
 };
 
 // The schemas of the custom resources.
 class CustomSchemas {
  public:
-  // Those in crds/, read once.
+  // Returns the schemas in crds/, read once.
   [[nodiscard]] static const CustomSchemas& Shipped();
-  // From the texts of two CustomResourceDefinitions.
+  // Parses two CustomResourceDefinitions.
   CustomSchemas(const std::string& compute_domains, const std::string& cliques);
   [[nodiscard]] const Schema& Of(Kind kind) const;
 
@@ -61,29 +63,28 @@ class CustomSchemas {
 
 class ObjectStore {
  public:
-  // The first write gets the revision after `start`; the default makes versions of three digits
-  // meet versions of four early on. `schemas` outlives the store.
+  // The first write gets the revision after `start`. With the default, versions soon grow from
+  // three to four digits. `schemas` must outlive the store.
   explicit ObjectStore(Revision start = 980,
                        const CustomSchemas& schemas = CustomSchemas::Shipped());
 
-  // Later than before, or the same.
+  // REQUIRES: not earlier than before.
   void SetTime(Time now);
   [[nodiscard]] Time now() const { return now_; }
 
   [[nodiscard]] const History& history() const { return history_; }
   [[nodiscard]] Revision revision() const { return history_.revision(); }
   [[nodiscard]] const Objects& Live(Kind kind) const { return history_.Live(kind); }
-  // nullptr if it is not there.
+  // Null if it does not exist.
   [[nodiscard]] ObjectPtr Get(Kind kind, const kube::ObjectKey& key) const {
     return history_.Get(kind, key);
   }
 
-  // A kind that is not served is as if its API had never been installed.
+  // Sets whether a kind is served. If not, its API is not installed.
   void SetServed(Kind kind, bool served) { served_[static_cast<std::size_t>(kind)] = served; }
   [[nodiscard]] bool IsServed(Kind kind) const { return served_[static_cast<std::size_t>(kind)]; }
 
-  // What is about to be written, once it is found valid. Before and after: null where there is
-  // none.
+  // A valid write before it is stored. `before` or `after` is null if there is none.
   struct Admission {
     const std::string& actor;
     const KindInfo& kind;
@@ -92,12 +93,12 @@ class ObjectStore {
     const json::Value& before;
     const json::Value& after;
   };
-  // `objects` says why it is refused with 403; empty: it is not.
+  // `objects` returns why a write is refused with 403. Empty if it is not.
   void Admit(std::function<std::string(const Admission& write)> objects) {
     objects_ = std::move(objects);
   }
 
-  // `actor` is remembered as the one who did it.
+  // `actor` is the client in the history.
   Reply Create(const std::string& actor, Kind kind, const std::string& ns, json::Value object);
   Reply Update(const std::string& actor, Kind kind, const kube::ObjectKey& key, json::Value object,
                Subresource subresource = Subresource::kNone);
@@ -105,10 +106,10 @@ class ObjectStore {
               const json::Value& patch, Subresource subresource = Subresource::kNone);
   Reply Delete(const std::string& actor, Kind kind, const kube::ObjectKey& key,
                const DeleteOptions& options = {});
-  // Puts a pod on a node, as a POST to pods/binding does.
+  // Binds a pod to a node, like a POST to pods/binding.
   Reply Bind(const std::string& actor, const kube::ObjectKey& pod, const std::string& node);
 
-  // Read, change, write back under an optimistic lock, in one go. `change` edits a json::Value.
+  // Reads, changes with `change`, and writes back under an optimistic lock, atomically.
   template <typename Change>
   Reply Edit(const std::string& actor, Kind kind, const kube::ObjectKey& key, Change change,
              Subresource subresource = Subresource::kNone) {

@@ -1,4 +1,4 @@
-// The two kinds of patch that the simulated API server takes. Pure.
+// The two kinds of patch that the simulated API server accepts. Pure.
 #pragma once
 
 #include "pkg/base/result.h"
@@ -6,11 +6,11 @@
 
 namespace simulation {
 
-// RFC 7396: members of `patch` replace those of `target`, null removes them.
+// RFC 7396: members of `patch` replace those of `target`; null removes them.
 [[nodiscard]] json::Value MergePatch(json::Value target, const json::Value& patch);
 
-// RFC 6902. kInvalid, saying which operation, if `patch` cannot be applied: a test that fails, a
-// path that is not there, or something that is no JSON patch.
+// RFC 6902. Returns kInvalid, with the operation, if a test fails, a path does not exist, or
+// `patch` is not a JSON patch.
 [[nodiscard]] base::Result<json::Value> JsonPatch(json::Value target, const json::Value& patch);
 
 }  // namespace simulation

@@ -1,8 +1,7 @@
-// The structural schema of a CustomResourceDefinition: it prunes, fills in defaults and validates,
-// as the API server does. Read from the very files that an administrator applies.
+// The schema of a CustomResourceDefinition: prunes, defaults and validates.
 //
-// Immutable. Bound: the size of the file. Not modelled: ratcheting, that is the leniency towards
-// values which an older schema let in.
+// It works like the API server, on the files that an administrator applies. Immutable. Bound: the
+// size of the file. Not modelled: ratcheting, which accepts values that an older schema accepted.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +17,16 @@ namespace simulation {
 
 class Schema {
  public:
-  // From the text of a CustomResourceDefinition with one version. Ends the process for a CEL rule
-  // or a keyword that it has not been taught: guessing would make the simulation lie.
+  // Parses a CustomResourceDefinition with one version. Ends the process for an unsupported CEL
+  // rule or keyword: a guess would make the simulation wrong.
   [[nodiscard]] static Schema FromCrd(const std::string& yaml);
   ~Schema();
   Schema(Schema&&) noexcept;
   Schema& operator=(Schema&&) noexcept;
 
-  // Drops what the schema does not know, then fills in what it has defaults for.
+  // Drops unknown fields, then fills in defaults.
   void Complete(json::Value& object) const;
-  // What is wrong with `object`, one sentence each; `old` is null when it is being created.
+  // Returns the errors of `object`, one sentence each. `old` is null on creation.
   [[nodiscard]] std::vector<std::string> Validate(const json::Value& object,
                                                   const json::Value* old) const;
 

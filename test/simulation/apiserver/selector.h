@@ -1,4 +1,4 @@
-// Label and field selectors, as the API server reads them from a query. Pure.
+// Label and field selectors of a query, parsed like the API server. Pure.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ class Selector {
  public:
   Selector() = default;  // Selects everything.
 
-  // kInvalid for what the server would refuse with 400.
+  // Returns kInvalid if the server would refuse it with 400.
   [[nodiscard]] static base::Result<Selector> Parse(const KindInfo& kind, std::string_view labels,
                                                     std::string_view fields);
 

@@ -1,8 +1,7 @@
-// What a file of our manifests grants its service accounts, as the API server's authorizer reads
-// it.
+// The RBAC permissions that cdom's manifests grant its service accounts.
 //
-// Immutable. Bound: the roles of one file, which bind nobody else's. Not modelled: aggregation,
-// groups, impersonation.
+// They are evaluated as the API server's authorizer does. Immutable. Bound: the roles of one file,
+// which are bound to cdom's accounts only. Not modelled: aggregation, groups, impersonation.
 #pragma once
 
 #include <string>
@@ -14,10 +13,9 @@ namespace simulation {
 
 class ShippedPermissions {
  public:
-  // Of manifests/base/controller-access.yaml, read once.
+  // Returns those of manifests/base/controller-access.yaml, read once.
   [[nodiscard]] static const ShippedPermissions& OfController();
-  // From the text of such a file: what is bound to the account. Of nothing bound nothing is
-  // granted.
+  // Reads what such a file grants to the account. Grants nothing if nothing is bound to it.
   ShippedPermissions(const std::string& yaml, const std::string& account);
 
   // REQUIRES: target.kind.
@@ -25,10 +23,10 @@ class ShippedPermissions {
 
  private:
   struct Rule {
-    std::string ns = {};  // Empty: in all.
+    std::string ns = {};  // Empty for all namespaces.
     std::vector<std::string> groups = {};
     std::vector<std::string> resources = {};  // With subresources, as "computedomains/status".
-    std::vector<std::string> names = {};      // Empty: all.
+    std::vector<std::string> names = {};      // Empty for all names.
     std::vector<std::string> verbs = {};
   };
 

@@ -1,9 +1,9 @@
-// What the policies of our manifests object to, as predicates: those that bind an account of ours
-// to its work. Which rule objects is held to what a real API server says, row by row of
-// test/e2e/policies.tsv.
+// The admission policies of cdom's manifests, as predicates.
 //
-// Pure. Not modelled: the policies that bind tenants; users in runs are those of a cluster without
-// them.
+// Covers the policies that limit cdom's own accounts. test/e2e/policies.tsv compares the rule that
+// rejects each write with a real API server, row by row.
+//
+// Pure. Not modelled: the policies that limit tenants; users in runs have a cluster without them.
 #pragma once
 
 #include <string>
@@ -13,10 +13,10 @@
 
 namespace simulation {
 
-// The client of a write, as its token says.
+// The client of a write, from its token.
 struct Writer {
   std::string user = {};
-  // Of a token that a kubelet gave to a pod; else empty.
+  // Of a token that a kubelet gave to a pod. Empty for other tokens.
   std::string node = {};
   std::string pod = {};
   std::string pod_uid = {};
@@ -30,7 +30,7 @@ struct Admitted {
   std::string subresource = {};
   std::string ns = {};
   std::string name = {};
-  const json::Value& before;  // null: there is none.
+  const json::Value& before;  // Null if it does not exist.
   const json::Value& after;
 };
 
@@ -42,7 +42,7 @@ struct Objection {
 };
 
 [[nodiscard]] std::vector<Objection> FindObjections(const Admitted& write);
-// The policies that it knows.
+// Returns the policies that it knows.
 [[nodiscard]] const std::vector<std::string>& KnownPolicies();
 
 }  // namespace simulation

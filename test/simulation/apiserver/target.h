@@ -1,4 +1,4 @@
-// What a request's path and query name. Pure.
+// The object or collection that a request names. Pure.
 #pragma once
 
 #include <string>
@@ -13,17 +13,17 @@
 namespace simulation {
 
 struct Target {
-  // Of the path, decoded: what stands between its slashes.
+  // The decoded segments of the path.
   std::vector<std::string> segments = {};
   std::vector<std::pair<std::string, std::string>> query = {};
-  // nullptr unless the path has the shape of a resource that the simulation knows.
+  // Null unless the path names a resource that the simulation knows.
   const KindInfo* kind = nullptr;
-  kube::ObjectKey key = {};  // An empty name: the collection; an empty ns: all namespaces.
+  kube::ObjectKey key = {};  // No name: the collection. No ns: all namespaces.
   std::string subresource = {};
-  // As RBAC names it: get, list, watch, create, update, patch, delete, deletecollection.
+  // In RBAC's words: get, list, watch, create, update, patch, delete, deletecollection.
   std::string verb = {};
 
-  [[nodiscard]] const std::string& Query(std::string_view name) const;  // Absent: empty.
+  [[nodiscard]] const std::string& Query(std::string_view name) const;  // Empty if absent.
 };
 
 [[nodiscard]] Target ParseTarget(http::Method method, std::string_view path_and_query);

@@ -1,4 +1,4 @@
-// Reading pods, claims and what they have to do with domains. Pure.
+// Reads pods and claims, and their use of domains. Pure.
 #pragma once
 
 #include <optional>
@@ -10,37 +10,36 @@
 
 namespace simulation {
 
-// Our driver's configuration of a claim.
+// This driver's configuration in a claim.
 struct ClaimConfig {
   std::string domain = {};
-  bool is_channel = false;  // Else a daemon's.
+  bool is_channel = false;  // If false, a daemon's.
 };
-// From the allocation if there is one, else from the spec; nothing if the claim is not our
-// driver's.
+// Reads the allocation if there is one, else the spec. Empty if the claim is not for this driver.
 [[nodiscard]] std::optional<ClaimConfig> FindConfig(const Object& claim);
 
-// The node that the claim is allocated on; empty: not allocated.
+// Returns the node on which the claim is allocated. Empty if it is not allocated.
 [[nodiscard]] std::string AllocatedNode(const Object& claim);
 [[nodiscard]] bool IsReservedFor(const Object& claim, const kube::Uid& pod);
-// Asks for access without holding the device.
+// Returns whether it has admin access, which does not hold the device.
 [[nodiscard]] bool IsAdminAccess(const Object& claim);
 
-// A claim that a pod asks for, by whatever way it names it. Views of the pod.
+// A claim in a pod's spec, by template or by name. Points into the pod.
 struct PodClaim {
-  std::string_view request = {};        // Within the pod.
-  std::string_view template_name = {};  // Empty: the claim is named directly.
-  std::string_view claim = {};          // Empty: not known yet.
+  std::string_view request = {};        // Name within the pod.
+  std::string_view template_name = {};  // Empty if the pod names the claim.
+  std::string_view claim = {};          // Empty if unknown yet.
 };
 [[nodiscard]] std::vector<PodClaim> ClaimsOf(const Object& pod);
 
-// The node that the pod is on, or must go to; empty: any.
+// Returns the node that the pod is on, or is bound to run on. Empty if any.
 [[nodiscard]] std::string TargetNode(const Object& pod);
 [[nodiscard]] bool IsTerminal(const Object& pod);
 [[nodiscard]] bool IsPodReady(const Object& pod);
-// Whether all labels of `selector` are on `object`.
+// Returns whether `object` has all labels of `selector`.
 [[nodiscard]] bool MatchesLabels(const Object& object, const json::Value& selector);
 
-// nullptr if there is none with this UID.
+// Null if none has this UID.
 [[nodiscard]] ObjectPtr FindByUid(const Objects& objects, const kube::Uid& uid);
 
 }  // namespace simulation

@@ -1,4 +1,5 @@
-// Kubernetes' own controllers, as far as a domain meets them.
+// Kubernetes' own controllers, as far as they affect a domain.
+//
 // Source: kubernetes 1.36,
 // pkg/controller/{daemon,resourceclaim,garbagecollector,namespace,podgc,nodelifecycle} and
 // pkg/scheduler/framework/plugins/dynamicresources.
@@ -20,13 +21,13 @@
 namespace simulation {
 
 // Keeps one pod of each DaemonSet on each node that its nodeSelector matches and whose taints it
-// tolerates, and counts them in its status. A pod that is being deleted still holds its place. One
-// that failed is replaced, on each node ever later. Where the DaemonSet's strategy is not OnDelete,
-// pods of an older template are replaced, one at a time. When a DaemonSet goes, the garbage
+// tolerates, and counts them in its status. A pod that is being deleted still occupies its node. A
+// failed pod is replaced, with a growing delay for each node. Unless the strategy is OnDelete, pods
+// of an older template are replaced one at a time. When a DaemonSet is deleted, the garbage
 // collector removes its pods.
 //
 // It adopts pods of its namespace that its selector matches, unless they have a controller or are
-// being deleted, and releases its own pods that the selector no longer matches. (client-go,
+// being deleted. It releases its own pods that the selector no longer matches. (client-go,
 // PodControllerRefManager.)
 class DaemonSetController final : public Peer {
  public:
@@ -47,17 +48,17 @@ class DaemonSetController final : public Peer {
   [[nodiscard]] bool Adopt(const Object& set, const Object& pod);
   [[nodiscard]] bool Release(const Object& set, const Object& pod);
   [[nodiscard]] bool SyncNode(const Object& set, const Object& node, Time now);
-  // Whether a pod that failed may be replaced now. If so, the next one waits longer.
+  // Returns whether a failed pod may be replaced now. If so, the next one waits longer.
   [[nodiscard]] bool MayReplace(const std::string& place, Time now);
   [[nodiscard]] bool CreatePod(const Object& set, const std::string& node);
   [[nodiscard]] bool RollOne(const Object& set);
   [[nodiscard]] bool SyncStatus(const Object& set);
 
-  std::map<std::string, BackOff> back_offs_;  // By the UID of the set, and the node.
+  std::map<std::string, BackOff> back_offs_;  // By UID of the set and node.
 };
 
-// Makes claims from the templates that pods name, tells the pods, and takes the claims back when
-// the pods are done.
+// Creates claims from the templates that pods name, writes their names to the pods, and deletes the
+// claims when the pods are done.
 class ClaimController final : public Peer {
  public:
   explicit ClaimController(ObjectStore& store)
@@ -66,7 +67,7 @@ class ClaimController final : public Peer {
  private:
   void Act(Time now) override;
   [[nodiscard]] bool SyncPod(const Object& pod);
-  // The claim that was made for the pod's request; empty: there is none.
+  // Returns the claim that was created for the pod's request. Empty if there is none.
   [[nodiscard]] std::string FindClaim(const Object& pod, const PodClaim& wanted) const;
   [[nodiscard]] bool CreateClaim(const Object& pod, const PodClaim& wanted);
   [[nodiscard]] bool TellPod(const Object& pod);
@@ -74,11 +75,11 @@ class ClaimController final : public Peer {
   [[nodiscard]] bool ReleaseClaim(const Object& claim);
   [[nodiscard]] bool Deallocate(const Object& claim, json::Value consumers);
 
-  std::set<kube::Uid> deallocated_;  // Whose finalizer is still to be taken off.
+  std::set<kube::Uid> deallocated_;  // Their finalizer must still be removed.
 };
 
-// Puts pods on nodes whose devices are published and free: `channel-0` and `daemon-0`, each with
-// one holder.
+// Binds pods to nodes whose devices are published and free. A node has `channel-0` and `daemon-0`,
+// each with at most one holder.
 class Scheduler final : public Peer {
  public:
   explicit Scheduler(ObjectStore& store)
@@ -93,15 +94,15 @@ class Scheduler final : public Peer {
   [[nodiscard]] bool SayUnschedulable(const Object& pod);
 };
 
-// Deletes what has no living owner, drops references to owners that do not exist, and carries out
-// foreground and orphan deletion. Owners are looked up in the dependent's own namespace, or in
-// none.
+// Deletes objects without a living owner, drops references to owners that do not exist, and
+// executes foreground and orphan deletion. Looks owners up in the dependent's own namespace, or
+// without a namespace.
 class GarbageCollector final : public Peer {
  public:
   explicit GarbageCollector(ObjectStore& store);
 
  private:
-  enum class Owner { kSolid, kAbsent, kWaiting };  // Waiting: for its dependents to go first.
+  enum class Owner { kSolid, kAbsent, kWaiting };  // Waiting for its dependents.
 
   void Act(Time now) override;
   [[nodiscard]] Owner Classify(const Object& dependent, const json::Value& reference) const;
@@ -112,15 +113,15 @@ class GarbageCollector final : public Peer {
   [[nodiscard]] bool DropOwners(Kind kind, const Object& object, const std::set<kube::Uid>& owners);
 };
 
-// Empties namespaces that are being deleted, then lets them go.
+// Deletes everything in namespaces that are being deleted, then removes them.
 class NamespaceController final : public Peer {
  public:
-  // Holds a namespace while it has content. A real one has it in spec.finalizers.
+  // Blocks a namespace while it has content. The real finalizer is in spec.finalizers.
   static constexpr std::string_view kFinalizer = "kubernetes.io/content";
 
   explicit NamespaceController(ObjectStore& store);
 
-  // Of which kind it deletes everything first: a real one follows no order.
+  // Sets the order in which kinds are deleted. The real controller has no order.
   void SetOrder(std::vector<Kind> kinds) { kinds_ = std::move(kinds); }
 
  private:
@@ -131,14 +132,14 @@ class NamespaceController final : public Peer {
   std::vector<Kind> kinds_;
 };
 
-// Notices nodes whose kubelet is silent, evicts their pods in time, and others whose taints
-// say so at once, and removes pods of nodes that no longer exist.
+// Marks nodes whose kubelet is silent, and evicts their pods after the tolerated time. Evicts pods
+// from other nodes at once if a taint requires it. Removes pods of nodes that do not exist.
 class NodeController final : public Peer {
  public:
   static constexpr std::chrono::seconds kMonitorGrace{50};
-  static constexpr std::chrono::seconds kTolerated{300};  // By pods that do not say otherwise.
+  static constexpr std::chrono::seconds kTolerated{300};  // Default for pods.
 
-  // Since when the kubelet of that node has been silent; nothing while it is heard.
+  // Returns since when the kubelet of that node is silent. Empty if it is not.
   using SilentSince = std::function<std::optional<Time>(const std::string& node)>;
 
   NodeController(ObjectStore& store, SilentSince silent_since)

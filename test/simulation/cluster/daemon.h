@@ -1,8 +1,8 @@
-// One daemon process in the simulation: the product's own step, its writes and the reflectors that
-// it watches with, moved one request, one frame or one decision at a time, over an IMEX that is a
-// value. To crash it is to destroy it.
+// One daemon process in the simulation.
 //
-// For one thread. Time is the store's.
+// It has the product's own Decide(), writes and reflectors. It moves one request, one frame or one
+// decision at a time, and its IMEX is a value. Destroying it is a crash. For one thread. Time is
+// the store's.
 #pragma once
 
 #include <functional>
@@ -22,7 +22,7 @@
 
 namespace simulation {
 
-// What a mutant changes.
+// The rules that a mutant replaces.
 struct DaemonRules {
   std::function<imex_daemon::DaemonStep(const imex_daemon::DaemonIdentity&,
                                         const imex_daemon::DaemonObservation&,
@@ -30,9 +30,9 @@ struct DaemonRules {
       decide = &imex_daemon::Decide;
 };
 
-// What a process sees for its first while: the truth as it was.
+// An older state, which a process sees at first.
 struct StaleView {
-  std::string kind = {};  // Plural; empty: it sees the truth.
+  std::string kind = {};  // Plural. Empty if it sees the newest state.
   Revision revision = 0;
 };
 
@@ -46,24 +46,23 @@ struct DaemonOptions {
 
 class Daemon {
  public:
-  // `serve` stands between the daemon and the server for every request but watches, and `open` for
-  // these.
+  // `serve` handles every request except watches, and `open` handles watches.
   Daemon(ApiServer& server, Fabric& fabric, DaemonOptions options, Serve serve, OpenWatch open);
 
-  // Moves one thing; whether there was one to move now.
+  // Makes one step. Returns whether there was one to make.
   bool Step();
-  // When it has something to do although nothing changes.
+  // Returns when it has something to do although nothing changes. Empty if never.
   [[nodiscard]] std::optional<Time> NextDue() const;
-  // Nothing has come of what it does for a while, and nothing is under way.
+  // Returns whether nothing is in flight, and its actions have had no effect for a while.
   [[nodiscard]] bool IsAtRest() const;
 
   void TellToStop();
-  // As its readiness probe finds.
+  // Returns the result of its readiness probe.
   [[nodiscard]] bool IsReady() const;
   [[nodiscard]] bool IsOver() const { return over_; }
-  // Why it ended itself with a failure; empty: it did not.
+  // Returns why it ended with a failure. Empty if it did not.
   [[nodiscard]] const std::string& fatal() const { return fatal_; }
-  // Why its entry is still in its clique; empty: it is not, as far as it knows.
+  // Returns why its entry is still in its clique. Empty if it is not, as far as it knows.
   [[nodiscard]] const std::string& why_it_stays() const { return why_it_stays_; }
   void ExpireWatches();
   void BreakWatches();
@@ -101,10 +100,10 @@ class Daemon {
   kube::Reflector clique_reflector_;
   std::optional<kube::Reflector> pod_reflector_;
   std::deque<Watcher> watches_;
-  // The write under way, and the replies that have come.
+  // The write in flight, and the replies so far.
   std::optional<imex_daemon::WriteOrder> order_;
   std::vector<base::Result<http::Response>> replies_;
-  bool is_decided_ = false;  // Nothing has changed since.
+  bool is_decided_ = false;  // Nothing has changed since the last decision.
   imex_daemon::TimePoint requeue_at_ = {};
   Time last_action_ = {};
   bool over_ = false;

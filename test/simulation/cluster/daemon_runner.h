@@ -1,4 +1,6 @@
-// Runs the containers of daemons, for a kubelet that does not play them itself.
+// Interface that runs the containers of daemons for a kubelet.
+//
+// It is for a kubelet that does not simulate them itself.
 #pragma once
 
 #include <optional>
@@ -15,12 +17,13 @@ class DaemonRunner {
   DaemonRunner& operator=(const DaemonRunner&) = delete;
   virtual ~DaemonRunner() = default;
 
-  // Begins to run it, and keeps it running from then on.
+  // Starts the container, and restarts it when it ends.
   virtual void Run(const DaemonContainer& container, Time now) = 0;
   [[nodiscard]] virtual bool IsReady(const kube::Uid& pod) const = 0;
-  // Tells it to end. Nothing: it has ended. Else when it is killed, if it has not by then.
+  // Stops the container. Returns when it is killed if it has not ended by then. Empty if it has
+  // ended.
   [[nodiscard]] virtual std::optional<Time> Stop(const kube::Uid& pod, Time now) = 0;
-  // The node falls silent, or is heard again.
+  // The node becomes silent, or is reachable again.
   virtual void SetSilent(const std::string& node, bool silent) = 0;
   // The machine was off: nothing runs there any more.
   virtual void Lose(const std::string& node, Time now) = 0;

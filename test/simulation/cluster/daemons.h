@@ -1,5 +1,4 @@
-// The daemons of all nodes of a world: their containers, which are started again when a process
-// dies.
+// The daemons of all nodes of a world, with their restarts.
 //
 // For one thread.
 #pragma once
@@ -17,12 +16,12 @@ namespace simulation {
 
 class Daemons final : public DaemonRunner {
  public:
-  // What becomes of their requests; it may throw ProcessDied.
+  // Handle their requests. They may throw ProcessDied.
   using ServeClient = std::function<base::Result<http::Response>(const std::string& client,
                                                                  const http::Request& request)>;
   using OpenClient = std::function<base::Result<WatchStream>(const std::string& client,
                                                              const http::Request& request)>;
-  // Something of a node's daemon has changed that its kubelet sees.
+  // Called when a node's daemon has changed in a way that its kubelet sees.
   using Wake = std::function<void(const std::string& node)>;
 
   Daemons(ApiServer& server, ObjectStore& store, ServeClient serve, OpenClient open, Wake wake,
@@ -36,19 +35,20 @@ class Daemons final : public DaemonRunner {
         fabric_(store.history()) {}
 
   void SetRules(DaemonRules rules) { rules_ = std::move(rules); }
-  // What the process sees that follows one that died at a request.
+  // Sets the older state that a process sees at first if the one before died at a request.
   void SetStaleView(StaleView view) { stale_view_ = std::move(view); }
 
-  // Each moves one thing; whether there was one to move now.
+  // Makes one step. Returns whether there was one to make.
   bool Step();
   [[nodiscard]] std::optional<Time> NextDue() const;
   [[nodiscard]] bool AreAtRest() const;
   void ExpireWatches();
   void BreakWatches();
   [[nodiscard]] const Fabric& fabric() const { return fabric_; }
-  // The daemon for a fault: one whose IMEX runs, on that node if possible. Null if there is none.
+  // Returns the daemon for a fault: a daemon whose IMEX runs, on that node if possible. Null if
+  // there is none.
   [[nodiscard]] const DaemonContainer* Victim(const std::string& node) const;
-  // Its IMEX ends by itself, or the whole process.
+  // EndImex() ends its IMEX. Kill() ends the whole process.
   void EndImex(const DaemonContainer& victim);
   void Kill(const DaemonContainer& victim);
 
@@ -63,7 +63,7 @@ class Daemons final : public DaemonRunner {
  private:
   struct Process {
     DaemonContainer container = {};
-    std::unique_ptr<Daemon> daemon = {};  // Null: it died.
+    std::unique_ptr<Daemon> daemon = {};  // Null if it died.
     std::optional<Time> told_to_stop = {};
     Time restart_at = {};
     int starts = 0;

@@ -1,7 +1,7 @@
-// Every IMEX of the cluster as a small value: who runs, under which index, since when, and where it
-// looks for its peers; and what was done to each, in order.
+// Every IMEX of the cluster as a value, and the history of each.
 //
-// One looks its peers up at its start and at a signal, of which it hears one in 5 s. It is ready at
+// A value has the container, index, start time and the peer addresses that IMEX knows. IMEX looks
+// its peers up at its start and at a signal, of which only one in 5 s has an effect. It is ready at
 // once. For one thread.
 #pragma once
 
@@ -23,34 +23,34 @@ struct DaemonContainer {
   std::string node = {};
   std::string ip = {};
   std::string domain = {};
-  std::string clique = {};  // Empty: no fabric.
+  std::string clique = {};  // Empty if there is no fabric.
 };
 
 struct ImexEvent {
   enum class What {
-    kContainer,   // It starts, and whatever was there before is gone.
-    kStart,       // Its daemon starts IMEX, under `index`; -1: under none.
-    kSignal,      // It tells IMEX to look its peers up again.
-    kTellsToEnd,  // And to end.
+    kContainer,   // The container starts, and nothing earlier is left.
+    kStart,       // The daemon starts IMEX with `index`, or -1 if none.
+    kSignal,      // The daemon signals IMEX to look peers up.
+    kTellsToEnd,  // The daemon stops IMEX.
     kEnd,         // IMEX ends by itself.
-    kToldToStop,  // The kubelet wants the container to end.
-    kStopped,     // So it did; `why` its entry stays in its clique, if it says so.
+    kToldToStop,  // The kubelet stops the container.
+    kStopped,     // The container has stopped. `why` its entry stays, if known.
   };
   What what = What::kContainer;
   DaemonContainer container = {};
   int index = -1;
   std::string why = {};
   Time time = {};
-  Revision revision = 0;  // Of the truth.
+  Revision revision = 0;  // Newest revision.
 };
 
-// One that runs.
+// A running IMEX.
 struct RunningImex {
   DaemonContainer container = {};
   int index = -1;
   Time since = {};
-  int restarts = 0;                       // In its container.
-  std::map<int, std::string> knows = {};  // Addresses, by index.
+  int restarts = 0;                       // Restarts in its container.
+  std::map<int, std::string> knows = {};  // Peers' addresses, by index.
   Time deaf_until = {};
 };
 
@@ -58,33 +58,33 @@ class Fabric {
  public:
   explicit Fabric(const History& history) : history_(history) {}
 
-  // ---- What is done to them.
+  // ---- Events.
   void StartContainer(const DaemonContainer& container, Time now);
   void TellToStop(const DaemonContainer& container, Time now);
-  // It is over, and IMEX with it. `stopped`: the kubelet wanted it to.
+  // The container and its IMEX have ended. With `stopped` the kubelet had stopped it.
   void EndContainer(const DaemonContainer& container, bool stopped, const std::string& why,
                     Time now);
-  // The index is that under which `hosts` has the container's address.
+  // The index is the one that `hosts` has for the container's address.
   void Start(const DaemonContainer& container, const std::vector<imex::HostsEntry>& hosts,
              Time now);
   void Signal(const DaemonContainer& container, const std::vector<imex::HostsEntry>& hosts,
               Time now);
   void TellToEnd(const DaemonContainer& container, Time now);
-  void End(const kube::Uid& pod, Time now);  // By itself. REQUIRES: it runs.
-  // What runs on a silent node reaches nobody.
+  void End(const kube::Uid& pod, Time now);  // It ends by itself. REQUIRES: it runs.
+  // IMEX on a silent node has no connections.
   void SetSilent(const std::string& node, bool silent, Time now);
 
-  // ---- The truth about them.
-  [[nodiscard]] const RunningImex* Find(const kube::Uid& pod) const;  // Null: it does not run.
+  // ---- State.
+  [[nodiscard]] const RunningImex* Find(const kube::Uid& pod) const;  // Null if it does not run.
   [[nodiscard]] const std::map<kube::Uid, RunningImex>& running() const { return running_; }
-  // The containers that run, by pod; also on silent nodes.
+  // Returns the running containers by pod, also on silent nodes.
   [[nodiscard]] const std::map<kube::Uid, DaemonContainer>& containers() const {
     return containers_;
   }
-  // When a node was silenced, or heard again, last.
+  // Returns when a node last became silent or reachable.
   [[nodiscard]] Time silenced_at() const { return silenced_at_; }
   [[nodiscard]] bool IsSilent(const std::string& node) const { return silent_.contains(node); }
-  // The indices of the peers that it has a connection with.
+  // Returns the indices of the peers that it is connected to.
   [[nodiscard]] std::set<int> ConnectedWith(const RunningImex& imex) const;
   [[nodiscard]] const std::vector<ImexEvent>& events() const { return events_; }
 
@@ -95,7 +95,7 @@ class Fabric {
   const History& history_;
   std::map<kube::Uid, DaemonContainer> containers_;
   std::map<kube::Uid, RunningImex> running_;
-  std::map<kube::Uid, int> ends_;  // By pod: of this container's.
+  std::map<kube::Uid, int> ends_;  // By pod: ends in its container.
   std::set<std::string> silent_;   // Nodes.
   Time silenced_at_ = {};
   std::vector<ImexEvent> events_;

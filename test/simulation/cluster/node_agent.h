@@ -1,9 +1,8 @@
-// What runs on one node: the kubelet, our driver's kubelet plugin, and the IMEX daemons in their
-// pods.
+// One node: the kubelet, the kubelet plugin, and IMEX daemons.
 //
-// The label of its pod says who writes membership. Without it the daemon does, as in the reference
-// driver: it joins its clique, updates its own entry and removes it when it ends. With it the
-// controller writes the entry, and the daemon waits for that. The agent plays such daemons; a
+// A label of the daemon's pod selects the membership writer. Without it the daemon joins its
+// clique, updates its own entry, and removes it when it ends, like the reference driver's. With it
+// the controller writes the entry, and the daemon waits for it. The agent simulates such daemons; a
 // DaemonRunner runs the product's own.
 #pragma once
 
@@ -24,49 +23,50 @@ namespace simulation {
 
 class NodeAgent final : public Peer {
  public:
-  static constexpr int kMembersMax = 18;  // Of one clique.
+  static constexpr int kMembersMax = 18;  // Maximum in one clique.
 
-  // `clique` is the node's NVLink clique, empty without fabric. `number` tells nodes apart: it is
-  // part of the addresses of their pods. `daemons` outlives the agent; null: it plays them.
+  // `clique` is the node's NVLink clique, empty without fabric. `number` differs for each node and
+  // is part of its pods' addresses. `daemons` must outlive the agent. If it is null, the agent
+  // simulates daemons.
   NodeAgent(ObjectStore& store, std::string node, std::string clique, int number,
             DaemonRunner* daemons = nullptr);
 
   [[nodiscard]] const std::string& node() const { return node_; }
 
-  // The power goes: nothing is said any more, and what ran is lost.
+  // The node loses power: it sends nothing any more, and its processes are lost.
   void Fail(Time now);
-  // It comes back, as the same boot (a network that was cut) or as a new one, which has forgotten
-  // what was prepared.
+  // The node comes back: in the same boot (after a network failure), or rebooted, without prepared
+  // claims.
   void Recover(bool rebooted, Time now);
-  // It is carried to another rack. REQUIRES: it has failed, and comes back by a boot.
+  // The node moves to another rack. REQUIRES: it has failed, and comes back rebooted.
   void MoveTo(std::string clique) { clique_ = std::move(clique); }
-  // The kubelet plugin goes: claims are neither prepared nor taken back, and after its grace the
-  // kubelet takes the node's ResourceSlices away.
+  // The kubelet plugin stops: claims are neither prepared nor unprepared. After its grace period
+  // the kubelet deletes the node's ResourceSlices.
   void StopPlugin(Time now);
   void StartPlugin();
-  // The kubelet restarts: it takes the node's ResourceSlices away, and the plugin puts them back
-  // kPutsBackAfter later, as NVIDIA's does.
+  // The kubelet restarts: it deletes the node's ResourceSlices, and the plugin creates them again
+  // after kPutsBackAfter, like NVIDIA's plugin.
   static constexpr std::chrono::seconds kPutsBackAfter{30};
   void RestartKubelet(Time now);
-  // How the daemons here are from now on. One that crashes says nothing more in its clique, and of
-  // one that is lost the kubelet does not know how it is.
+  // The state of this node's daemons from now on. A crashing daemon does not update its clique. The
+  // kubelet does not know the state of a lost daemon.
   enum class Health { kWell, kUnready, kCrashing, kLost };
-  static constexpr std::string_view kLastWords = "no CDI device";  // Of one that crashes.
+  static constexpr std::string_view kLastWords = "no CDI device";  // Of a crashing daemon.
   void SetHealth(Health health);
-  // Whether the daemons here write their entries into their clique, or into the domain's status: so
-  // NVIDIA's do with their feature gate ComputeDomainCliques off.
+  // Sets whether daemons write their entries into their clique or into the domain's status.
+  // NVIDIA's daemons do the latter if their feature gate ComputeDomainCliques is off.
   void SetKeepsCliques(bool keeps_cliques) { keeps_cliques_ = keeps_cliques; }
-  // The containers of that pod end, and it stays as "Failed" or "Succeeded".
+  // Ends the containers of that pod; it stays as "Failed" or "Succeeded".
   void EndPod(const kube::Uid& pod, std::string phase);
-  // The plugin answers as NVIDIA's: it looks whether a channel is ready ever more rarely, gives up
-  // after kAnswersWithin, and is asked again by the kubelet kAsksAgain later. Else it knows at
-  // once.
+  // Makes the plugin answer like NVIDIA's: it polls with back-off whether a channel is ready, and
+  // gives up after kAnswersWithin; the kubelet retries kAsksAgain later. By default the plugin
+  // knows at once.
   static constexpr std::chrono::seconds kAnswersWithin{45};
   static constexpr std::chrono::seconds kAsksAgain{10};
   void LookNowAndThen() { looks_now_and_then_ = true; }
-  // When it looks next, of a claim that it was first asked for at `began`.
+  // Returns when it polls next for a claim whose prepare began at `began`.
   [[nodiscard]] static Time NextLook(Time began, Time now);
-  // The pod addresses of another node are this one's now, and it gives them from the first on.
+  // Takes over the pod addresses of another node, and assigns them from the first on.
   void TakeAddressesOf(int number);
   [[nodiscard]] int number() const { return number_; }
   [[nodiscard]] std::optional<Time> silent_since() const { return silent_since_; }
@@ -77,7 +77,7 @@ class NodeAgent final : public Peer {
     kube::ObjectKey key = {};
     std::string ip = {};
     Time started = {};
-    std::string domain = {};  // Of a daemon; empty for a workload.
+    std::string domain = {};  // Domain of a daemon. Empty for a workload.
     bool writes_own_entry = false;
 
     [[nodiscard]] std::string Client() const { return "daemon/" + key.name; }
@@ -88,11 +88,11 @@ class NodeAgent final : public Peer {
     bool completed = false;
     std::set<kube::Uid> pods = {};
     Time began = {};
-    std::optional<Time> looks_at = {};  // And finds it ready, if it still is.
+    std::optional<Time> looks_at = {};  // When the plugin finds it ready, if it still is.
   };
 
   void Act(Time now) override;
-  // Each says whether it wrote.
+  // Each returns whether it wrote.
   [[nodiscard]] bool Report(Time now);
   [[nodiscard]] bool Publish(Time now);
   [[nodiscard]] bool SyncPod(const Object& pod, Time now);
@@ -102,7 +102,7 @@ class NodeAgent final : public Peer {
                                     Time now);
   [[nodiscard]] json::Value ContainerStatus(const Running& running, bool ready) const;
   [[nodiscard]] const char* PhaseOf(const Running& running) const;
-  // Where a daemon here has its entry; null: there is none.
+  // Returns the object with the entry of a daemon of this node. Null if there is none.
   [[nodiscard]] ObjectPtr FindRoll(const std::string& domain) const;
   [[nodiscard]] const char* NameField() const { return keeps_cliques_ ? "nodeName" : "name"; }
   // REQUIRES: FindRoll().
@@ -117,7 +117,7 @@ class NodeAgent final : public Peer {
   [[nodiscard]] bool Stop(const kube::Uid& pod, Time now);
   [[nodiscard]] bool Unprepare(const kube::Uid& pod);
 
-  // Whether all claims of the pod are ready for its containers. `wrote`: it changed something
+  // Returns whether all claims of the pod are ready for its containers. Sets `wrote` if it wrote
   // instead.
   [[nodiscard]] bool PrepareAll(const Object& pod, Time now, bool& wrote);
   [[nodiscard]] bool Prepare(const Object& claim, const kube::Uid& pod, Time now, bool& wrote);
@@ -127,7 +127,7 @@ class NodeAgent final : public Peer {
   [[nodiscard]] bool IsNodeReadyIn(const Object& domain) const;
 
   const std::string node_;
-  const std::string plugin_;  // As the API server knows it.
+  const std::string plugin_;  // Its user name at the API server.
   std::string clique_;
   int number_;
   DaemonRunner* const daemons_;

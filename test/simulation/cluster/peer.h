@@ -1,9 +1,8 @@
-// Another actor of the cluster, as a step machine: each step looks at the truth and makes at most
-// one write. The caller of Step() decides in which order the actors move and how far each lags
-// behind.
+// An actor of the cluster other than the controller, as a step machine.
 //
-// For one thread. Deterministic: a step depends on the store, the time and the actor's own state
-// alone.
+// Each step sees the newest state and makes at most one write. The caller of Step() decides the
+// order of the actors and the delay of each. For one thread. Deterministic: a step depends only on
+// the store, the time and the actor's own state.
 #pragma once
 
 #include <functional>
@@ -18,8 +17,8 @@ namespace simulation {
 
 class Peer {
  public:
-  // `store` outlives the peer. `name` is whom the store's history names as the actor; what it does
-  // depends on objects of the kinds `concerns`, and on no others.
+  // `store` must outlive the peer. `name` is the actor in the store's history. Its actions depend
+  // only on objects of the kinds in `concerns`.
   Peer(std::string name, ObjectStore& store, std::vector<Kind> concerns)
       : name_(std::move(name)), store_(store), concerns_(std::move(concerns)) {}
   virtual ~Peer() = default;
@@ -28,8 +27,8 @@ class Peer {
 
   [[nodiscard]] const std::string& name() const { return name_; }
 
-  // Whether it wrote something. After a false there is nothing to do until something changes that
-  // concerns it, the time passes due(), or somebody wakes it; asking again is cheap.
+  // Returns whether it wrote. After false there is nothing to do until a concerned kind changes,
+  // the time passes due(), or Wake() is called. A call without work is cheap.
   bool Step(Time now) {
     const std::size_t before = Concerning();
     const bool is_due = due_ && *due_ <= now;
@@ -45,13 +44,13 @@ class Peer {
     hears_at_.reset();
     return false;
   }
-  // When it wants to be asked again although nothing has changed, or hears of what has.
+  // Returns when to call it although nothing changes, or when it hears of a change. Empty if never.
   [[nodiscard]] std::optional<Time> due() const {
     return hears_at_ && (!due_ || *hears_at_ < *due_) ? hears_at_ : due_;
   }
-  // How late it hears of what happens while it is quiet; it is asked once for each time.
+  // Sets its delay for changes while it is idle. Called once for each change.
   void SetLag(std::function<std::chrono::microseconds()> lag) { lag_ = std::move(lag); }
-  // Something other than the store changed.
+  // Call it when something other than the store has changed.
   void Wake() { quiet_at_.reset(); }
 
  protected:
@@ -65,7 +64,7 @@ class Peer {
   [[nodiscard]] const ObjectStore& store() const { return store_; }
 
  private:
-  // How many changes there were that do.
+  // Returns the number of changes of concerned kinds.
   [[nodiscard]] std::size_t Concerning() const {
     std::size_t changes = 0;
     for (const Kind kind : concerns_) changes += store_.history().ChangesOf(kind).size();

@@ -1,4 +1,4 @@
-// The whole cluster around the controller: the truth, its API server, and every other actor.
+// The cluster around the controller: store, API server and other actors.
 #pragma once
 
 #include <map>
@@ -13,14 +13,14 @@
 
 namespace simulation {
 
-// Pods that use a domain, one for each of some nodes. As a Job would, it makes them once the
-// domain's claim template is there, and makes one again that somebody deleted.
+// Pods that use a domain, one on each of some nodes. Like a Job, it creates them once the domain's
+// claim template exists, and creates a deleted pod again.
 class Workload final : public Peer {
  public:
   Workload(ObjectStore& store, kube::ObjectKey key, std::string template_name,
            std::vector<std::string> nodes);
 
-  // Its work is done: its pods go.
+  // Ends the work: its pods are deleted.
   void Finish();
 
  private:
@@ -37,7 +37,7 @@ class Cluster {
  public:
   static constexpr Time kStart{std::chrono::seconds(1'767'225'600)};  // 2026-01-01T00:00:00Z
 
-  // With the driver's namespace, and no nodes yet.
+  // Has the driver namespace, and no nodes yet.
   explicit Cluster(Revision start = 980);
   Cluster(const Cluster&) = delete;
   Cluster& operator=(const Cluster&) = delete;
@@ -48,25 +48,26 @@ class Cluster {
   [[nodiscard]] Time now() const { return store_.now(); }
   void Advance(std::chrono::microseconds by) { store_.SetTime(now() + by); }
 
-  // Of the nodes that are added from now on; else they play them. It outlives the cluster.
+  // Uses `daemons` for nodes that are added from now on; otherwise nodes simulate daemons.
+  // `daemons` must outlive the cluster.
   void RunDaemonsBy(DaemonRunner& daemons) { daemons_ = &daemons; }
   void AddNamespace(const std::string& name);
-  // An empty clique: a node without NVLink fabric.
+  // An empty clique means a node without NVLink fabric.
   NodeAgent& AddNode(const std::string& name, const std::string& clique);
   Workload& AddWorkload(const kube::ObjectKey& key, const std::string& template_name,
                         std::vector<std::string> nodes);
   [[nodiscard]] NodeAgent& agent(const std::string& node) { return *agents_.at(node); }
 
-  // All actors but the controller, in a fixed order. Their number only grows.
+  // Returns all actors except the controller, in a fixed order. Actors are never removed.
   [[nodiscard]] const std::vector<std::unique_ptr<Peer>>& peers() const { return peers_; }
-  // Lets every actor move in turn until none does; how many steps that took. Time stands still.
+  // Steps every actor in turn until none moves. Returns the number of steps. Time does not advance.
   int Settle();
-  // When the next of them wants to be asked again although nothing has changed.
+  // Returns when an actor next wants a step although nothing changes. Empty if never.
   [[nodiscard]] std::optional<Time> NextDue() const;
 
   [[nodiscard]] NamespaceController& namespace_controller() { return *namespace_controller_; }
 
-  // What a user does.
+  // Actions of users.
   kube::Uid CreateDomain(const kube::ObjectKey& key, const std::string& template_name,
                          int num_nodes = 0);
   Reply DeleteDomain(const kube::ObjectKey& key, const std::string& propagation = "Background");

@@ -1,4 +1,4 @@
-// What every process of the simulation is given: time, randomness, a log, and who answers it.
+// Parts of each simulated process: clock, random numbers, log, requests.
 #pragma once
 
 #include <deque>
@@ -15,13 +15,13 @@
 
 namespace simulation {
 
-// How a host's clock goes beside the store's: so far ahead at first, and so much too fast.
+// Error of a host's clock: how far ahead it starts, and how much too fast it is.
 struct Skew {
   std::chrono::milliseconds ahead{0};
   int per_million = 0;
 };
 
-// The store's time as a host has it, as the product's Clock.
+// The store's time with a host's error, as the product's Clock.
 class StoreClock final : public base::Clock {
  public:
   explicit StoreClock(const ObjectStore& store, Skew skew = {})
@@ -33,7 +33,7 @@ class StoreClock final : public base::Clock {
   }
   [[nodiscard]] WallTime Wall() const override { return start_ + skew_.ahead + Elapsed(); }
   [[nodiscard]] Time StoreTime() const { return store_.now(); }
-  // The time of the store at which Now() will be `time`.
+  // Returns the time of the store at which Now() will be `time`.
   [[nodiscard]] Time ToWall(TimePoint time) const {
     const auto rest = std::chrono::ceil<std::chrono::microseconds>(time - Now());
     if (skew_.per_million == 0) return store_.now() + rest;
@@ -54,7 +54,7 @@ class StoreClock final : public base::Clock {
 
 using kube::SeededRandom;
 
-// Keeps the last lines, for the report of a failure.
+// Keeps the last lines, to report a failure.
 class RingLogger final : public base::Logger {
  public:
   void Log(base::LogLevel level, std::string_view message,
@@ -65,11 +65,11 @@ class RingLogger final : public base::Logger {
   std::deque<std::string> lines_;
 };
 
-// What becomes of a request on its way. The default serves it. It may throw ProcessDied, after
-// which the process that sent it must be destroyed.
+// Handles a request; the default sends it to the server. May throw ProcessDied. Then the process
+// that sent the request must be destroyed.
 using Serve = std::function<base::Result<http::Response>(const http::Request& request)>;
 
-// The same of the opening of a watch.
+// The same for the opening of a watch.
 using OpenWatch = std::function<base::Result<WatchStream>(const http::Request& request)>;
 
 struct ProcessDied {};

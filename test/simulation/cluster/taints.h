@@ -1,4 +1,5 @@
-// Which nodes take a pod, as far as their taints say.
+// Which nodes accept a pod, by their taints.
+//
 // Source: kubernetes 1.36, staging/src/k8s.io/component-helpers/scheduling/corev1 and
 // pkg/controller/daemon/util.
 #pragma once
@@ -10,10 +11,12 @@
 namespace simulation {
 
 [[nodiscard]] bool Tolerates(const json::Value& pod_spec, const json::Value& taint);
-// All taints of that effect on the node; one that is cordoned has another of NoSchedule.
+// Returns whether the pod tolerates all taints of that effect on the node. A cordoned node has one
+// more taint, with effect NoSchedule.
 [[nodiscard]] bool ToleratesAll(const json::Value& pod_spec, const Object& node,
                                 std::string_view effect);
-// Puts on what the DaemonSet controller gives all its pods, so that they run on broken nodes, too.
+// Adds the tolerations that the DaemonSet controller gives all its pods, so that they also run on
+// broken nodes.
 void AddDaemonTolerations(json::Value& pod_spec);
 
 }  // namespace simulation

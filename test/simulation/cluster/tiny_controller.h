@@ -1,5 +1,6 @@
-// A controller in a page, without caches, faults or hurry: it brings domains up and down so that
-// the other actors and the oracles have something to be tested on. It is not the controller.
+// A minimal controller, to test the other actors and the oracles.
+//
+// It has no caches, faults or rate limits. It is not the product.
 #pragma once
 
 #include <string>
@@ -12,11 +13,11 @@ namespace simulation {
 
 class TinyController {
  public:
-  // With `writes_cliques` its daemons wait for it to write their entries.
+  // With `writes_cliques` it writes the entries of its daemons.
   TinyController(ApiServer& server, std::string client, bool writes_cliques)
       : server_(server), client_(std::move(client)), writes_cliques_(writes_cliques) {}
 
-  // One pass over all domains; whether it wrote anything. Sends nothing while nothing has changed.
+  // Reconciles all domains once. Returns whether it wrote. Sends nothing while nothing has changed.
   bool Pass();
 
  private:

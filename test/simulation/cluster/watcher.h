@@ -1,7 +1,6 @@
-// One reflector of a process and its link to the API server, moved one request or one frame at a
-// time.
+// One reflector of a simulated process, with its connection.
 //
-// For one thread. What is passed outlives it.
+// It moves one request or one frame at a time. For one thread. The arguments must outlive it.
 #pragma once
 
 #include <chrono>
@@ -17,10 +16,10 @@ namespace simulation {
 
 class Watcher {
  public:
-  // How late a frame is; it is asked once for each. Null: never late.
+  // Returns the delay of a frame; called once for each. If null, frames are never late.
   using Lag = std::function<std::chrono::microseconds()>;
 
-  // Without `open` nothing stands between the watches and the server.
+  // Without `open` watches go to the server directly.
   Watcher(kube::Reflector& reflector, ApiServer& server, std::string client, const Serve& serve,
           const StoreClock& clock, Lag lag = {}, OpenWatch open = {})
       : reflector_(reflector),
@@ -32,19 +31,20 @@ class Watcher {
         open_(std::move(open)) {}
 
   [[nodiscard]] const kube::Reflector& reflector() const { return reflector_; }
-  // Whether there was something to move now: for a server that knows the truth up to `view`.
+  // Makes one step, with a server that knows the state up to `view`. Returns whether there was one
+  // to make.
   bool Step(Revision view);
-  // When it has something to move although nothing changes.
+  // Returns when it has something to do although nothing changes. Empty if never.
   [[nodiscard]] std::optional<Time> NextDue() const;
   [[nodiscard]] bool IsOpen() const { return stream_.has_value(); }
-  // Its process goes on without.
+  // Returns whether its process works without this watch.
   [[nodiscard]] bool IsDoneWithout() const {
     return reflector_.problem().kind == kube::ReflectorProblem::Kind::kForbidden &&
            !reflector_.options().cost_without.empty();
   }
-  // Nothing is on its way.
+  // Returns whether nothing is in flight.
   [[nodiscard]] bool IsAtRest() const { return stream_ && !late_; }
-  // The server no longer knows the version that an open watch has come to: 410.
+  // Answers an open watch with 410: its version is too old.
   void Expire() { is_expired_ = stream_.has_value(); }
   // Breaks the connection of an open watch of at least this age, in the middle of its next event.
   void Break(std::chrono::seconds lived) {

@@ -1,4 +1,4 @@
-// How a mutant must be noticed.
+// The expectation that an oracle notices a mutant.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +12,8 @@
 
 namespace simulation {
 
-// By its oracle, in its run, in which the product is clean.
+// Expects the mutant's oracle to report it in the mutant's run. Without the mutant the same run
+// must be clean.
 template <typename AMutant>
 void ExpectKilled(const AMutant& mutant) {
   std::string killed_by;
@@ -36,7 +37,7 @@ void ExpectKilled(const AMutant& mutant) {
   std::cerr << "[ killed   ] " << killed_by << "\n";
 }
 
-// The name in letters and digits only.
+// Returns the name with letters and digits only.
 template <typename Mutants>
 std::string TestName(const Mutants& mutants, int number) {
   std::string name = mutants[static_cast<std::size_t>(number)].name;

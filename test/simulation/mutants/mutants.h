@@ -1,4 +1,4 @@
-// Wrong rules of the planner and of the daemon, each with the oracle that must notice it.
+// Wrong rules of planner and daemon, to test the oracles.
 //
 // They replace entries in the tables of rules; the product's code has no hook for them.
 #pragma once
@@ -14,17 +14,17 @@ namespace simulation {
 
 struct Mutant {
   std::string name = {};
-  std::string oracle = {};  // Violations begin with it, such as "S8".
+  std::string oracle = {};  // Prefix of its violations, such as "S8".
   compute_domain::Rules rules = {};
-  // The run that shows it: with its fault at one of its requests, or as it is if it has none.
+  // The run that shows it. Its fault happens at one of its requests, if it has one.
   RunSpec told_by = {};
   DaemonRules daemon_rules = {};
 };
 
-[[nodiscard]] const std::vector<Mutant>& Mutants();  // Of the planner.
+[[nodiscard]] const std::vector<Mutant>& Mutants();  // For the planner.
 [[nodiscard]] const std::vector<Mutant>&
-DaemonMutants();  // Of the daemon; in runs with own daemons.
-// The product itself for an empty name. Null if there is none.
+DaemonMutants();  // For the daemon, in runs with own daemons.
+// Returns the product itself for an empty name. Null if there is none.
 [[nodiscard]] const Mutant* FindMutant(const std::string& name);
 
 }  // namespace simulation

@@ -1,6 +1,8 @@
-// What must always hold of the product's own daemons and their IMEX, and what must hold once
-// everything has come to rest. As in oracles.h each looks at the truth alone: at all versions of
-// all objects, at the requests that were sent, and at what was done to IMEX.
+// Oracles for the product's own daemons and their IMEX.
+//
+// As in oracles.h, each looks at the ground truth only: all versions of all objects, the requests
+// that were sent, and what was done to IMEX. Oracles of safety must always hold; oracles of rest
+// must hold once nothing moves any more.
 #pragma once
 
 #include <cstddef>
@@ -10,32 +12,33 @@
 
 namespace simulation {
 
-// I1: in a container IMEX is started once, and again only after it has ended by itself; nobody
-// tells it to end before the container is to.
+// I1: in a container IMEX is started once, and again only after it ended by itself. Nothing stops
+// it before the container is stopped.
 [[nodiscard]] Violations ImexIsKept(const ApiServer& server, const Fabric& fabric);
-// I2: it is started under the index that its clique has for this pod on this node, or had as late
-// as a watch may be; and in place under none but that or its own from before.
+// I2: IMEX starts with the index that its clique has for this pod on this node, or had within the
+// delay of a watch. A later start in the same container uses that index or the earlier one.
 [[nodiscard]] Violations ImexStartsUnderItsIndex(const ApiServer& server, const Fabric& fabric);
-// I3: where the controller writes cliques, a daemon writes its pod's label and annotation and reads
-// nothing but its clique. Where daemons do, it writes no more than these and its own entry.
+// I3: with the controller as membership writer, a daemon writes only its pod's label and
+// annotation, and reads only its clique. With daemons as writers, a daemon also writes its own
+// entry, and nothing else.
 [[nodiscard]] Violations DaemonsWriteTheirOwn(const ApiServer& server, const Fabric& fabric);
-// I7: an IMEX is not told twice within 5 s to look its peers up: it would not hear it.
+// I7: an IMEX gets at most one signal to look up peers in 5 s. It would ignore the second.
 [[nodiscard]] Violations SignalsAreHeard(const ApiServer& server, const Fabric& fabric);
-// I8: a daemon that writes its own entry and was told to stop has taken it out, or says why not.
+// I8: a daemon that writes its own entry has removed it after a stop, or reports why not.
 [[nodiscard]] Violations DaemonsLeave(const ApiServer& server, const Fabric& fabric);
 
-// I4: at rest, what a daemon reports of its IMEX is the truth, and none is silent that should.
+// I4: at rest, each report about IMEX is true, and no daemon lacks a report that it must send.
 [[nodiscard]] Violations ReportsAreTrue(const ApiServer& server, const Fabric& fabric);
-// I5: at rest, each daemon that runs is Ready: its IMEX, its pod and its entry. One that finds no
-// room in its clique cannot be, nor one whose kubelet does not know how it is.
+// I5: at rest, each running daemon is Ready: its IMEX, its pod and its entry. Exceptions: a daemon
+// whose clique is full, and a daemon whose kubelet does not know its state.
 [[nodiscard]] Violations DaemonsAreReady(const ApiServer& server, const Fabric& fabric);
-// I6: at rest, its domain says of each member whose IMEX runs under another index than its entry
-// that it does, and of nobody else.
+// I6: at rest, a domain reports exactly those members whose IMEX runs with another index than their
+// entry has.
 [[nodiscard]] Violations OtherIndicesAreTold(const ApiServer& server, const Fabric& fabric);
-// I9: from request `since` on daemons send nothing but watches.
+// I9: from request `since` on, daemons send only watches.
 [[nodiscard]] Violations DaemonsAreQuiet(const ApiServer& server, std::size_t since);
 
-// I1 to I3, I7 and I8; and I4 to I6.
+// CheckDaemons() checks I1 to I3, I7 and I8. CheckDaemonsAtRest() checks I4 to I6.
 [[nodiscard]] Violations CheckDaemons(const ApiServer& server, const Fabric& fabric);
 [[nodiscard]] Violations CheckDaemonsAtRest(const ApiServer& server, const Fabric& fabric);
 

@@ -1,4 +1,4 @@
-// What a run comes to, as far as it must be the same with any fault.
+// The end states of a run, which no fault may change.
 #pragma once
 
 #include <chrono>
@@ -10,14 +10,14 @@
 
 namespace simulation {
 
-// At one rest: a line for each object that matters to domains, in order. UIDs, versions, times and
-// generated names are left out, and so are indices, which may be given in another order.
+// The state at one rest: a sorted list with a line for each object that matters to domains. UIDs,
+// versions, times, generated names and indices are omitted: they may differ between correct runs.
 using EndState = std::vector<std::string>;
 
 using Deeds = std::map<std::string, int>;  // Such as "created DaemonSet".
 
-// The states at each rest of a run; how many children any actor, and pods the controller, had
-// created and deleted until then; the time, and the requests.
+// The states at each rest of a run, and the counts until then: children that any actor created and
+// deleted, and pods that the controller did; the time; the requests.
 struct Course {
   std::vector<EndState> rests = {};
   std::vector<Deeds> deeds = {};
@@ -27,19 +27,20 @@ struct Course {
 
 [[nodiscard]] EndState DescribeEnd(const ApiServer& server, const SystemUnderTest& system);
 [[nodiscard]] Deeds CountDeeds(const ApiServer& server, const SystemUnderTest& system);
-// Of the controller, but watches and the Lease, of which there are more the longer a run takes.
+// Counts the controller's requests, without watches and Lease requests: their number grows with the
+// time of a run.
 [[nodiscard]] int CountRequests(const ApiServer& server, const SystemUnderTest& system);
 
-// D1: a run with a fault comes to the same states as the run without. `so_far`: it may have rested
-// less often.
+// D1: a run with a fault has the same states as the run without. With `so_far` it may have fewer
+// rests.
 [[nodiscard]] Violations SameEnd(const Course& course, const Course& expected, bool so_far = false);
-// L1: and to each of them at most so much later than the other, beside what came before.
+// L1: each phase takes at most `later` longer than in the run without the fault.
 [[nodiscard]] Violations SameTime(const Course& course, const Course& expected,
                                   std::chrono::seconds later);
-// D2: and no child was created or deleted more or less often on the way. With a stale cache the
-// controller may create a child again, and delete it.
+// D2: children are created and deleted as often as without the fault. Do not apply it to a run with
+// a stale cache: there the controller may create a child again and delete it.
 [[nodiscard]] Violations SameDeeds(const Course& course, const Course& expected);
-// D3: nor did it take more than so many requests more until any rest.
+// D3: until each rest the run sends at most `more` more requests.
 [[nodiscard]] Violations FewMoreRequests(const Course& course, const Course& expected, int more);
 
 }  // namespace simulation

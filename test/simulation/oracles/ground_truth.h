@@ -1,4 +1,4 @@
-// The state of the whole cluster at one point of the history, and what it says of things.
+// The state of the whole cluster at one point of the history.
 #pragma once
 
 #include <array>
@@ -13,24 +13,24 @@
 
 namespace simulation {
 
-// What is known of one ComputeDomain, by UID, at one point of the history.
+// The record of one ComputeDomain, by UID, at one point of the history.
 struct DomainRecord {
-  ObjectPtr last = nullptr;  // Its latest version; the last one if it is gone.
+  ObjectPtr last = nullptr;  // Its latest version, also after it is deleted.
   bool exists = false;
-  bool had_finalizer = false;   // At some time.
-  Revision deletion_asked = 0;  // 0: never.
+  bool had_finalizer = false;   // At any time.
+  Revision deletion_asked = 0;  // 0 if never.
 
   [[nodiscard]] bool IsLive() const { return exists && !last->deleting(); }
 };
 
-// The state of the cluster, as far as it has been walked.
+// The state of the cluster after the changes that were applied.
 class GroundTruth {
  public:
   [[nodiscard]] const Objects& Live(Kind kind) const {
     return state_[static_cast<std::size_t>(kind)];
   }
   [[nodiscard]] ObjectPtr Get(Kind kind, const kube::ObjectKey& key) const;
-  // nullptr if there never was one with this UID.
+  // Null if no domain ever had this UID.
   [[nodiscard]] const DomainRecord* FindDomain(const kube::Uid& uid) const;
   [[nodiscard]] const std::map<kube::Uid, DomainRecord>& domains() const { return domains_; }
 
@@ -38,47 +38,47 @@ class GroundTruth {
 
  private:
   friend GroundTruth FinalGroundTruth(const History& history);
-  void Record(const Change& change);  // REQUIRES: it is one of a domain.
+  void Record(const Change& change);  // REQUIRES: a change of a domain.
 
   std::array<Objects, kKindCount> state_;
   std::map<kube::Uid, DomainRecord> domains_;
 };
 
-// The state at the end.
+// Returns the state at the end of the history.
 [[nodiscard]] GroundTruth FinalGroundTruth(const History& history);
 
-// Which of a domain's children an object is.
+// The role of a child in its domain.
 enum class Role { kNone, kDaemonSet, kDaemonTemplate, kWorkloadTemplate, kClique };
 [[nodiscard]] const char* ToString(Role role);
 
-// The role that the object has for the domain that its label names: by that label, its name and its
-// namespace together (R4). A workload template's name comes from the domain's spec, so without the
-// domain it has none.
+// Returns the role of the object in the domain that its label names. Label, name and namespace must
+// all match (R4). The name of a workload template comes from the domain's spec, so without the
+// domain it has no role.
 [[nodiscard]] Role RoleOf(const GroundTruth& truth, const SystemUnderTest& system, Kind kind,
                           const Object& object);
 
-// Daemon pods and claims of a domain, and whether a node can still be expected to do its part.
+// Return whether the object is a daemon pod, or a daemon's claim, of the domain.
 [[nodiscard]] bool IsDaemonPod(const SystemUnderTest& system, const Object& pod,
                                const kube::Uid& domain);
 [[nodiscard]] bool IsDaemonClaim(const SystemUnderTest& system, const Object& claim,
                                  const kube::Uid& domain);
-// Nodes on which a claim holds a channel of the domain.
+// Returns the nodes on which a claim holds a channel of the domain.
 [[nodiscard]] std::set<std::string> NodesWithChannels(const GroundTruth& truth,
                                                       const Object& domain);
-// A claim in the domain's namespace that asks for a channel of it, not as an administrator.
+// Returns whether a claim in the domain's namespace requests a channel of it without admin access.
 [[nodiscard]] bool AsksForChannel(const Object& claim, const Object& domain);
-// One that is allocated: its daemon there is needed.
+// The same, and the claim is allocated: the node needs a daemon.
 [[nodiscard]] bool HoldsChannel(const Object& claim, const Object& domain);
-// One that a pod uses, too.
+// The same, and a pod uses the claim.
 [[nodiscard]] bool IsConsumer(const Object& claim, const Object& domain);
-// Whether its daemons may be replaced while claims hold channels of it.
+// Returns whether the domain's daemons may be replaced while claims hold channels of it.
 [[nodiscard]] bool MayRollUnderJob(const Object& domain);
-// How long its deletion waits for those who use it.
+// Returns how long the domain's deletion waits for its users.
 [[nodiscard]] std::chrono::seconds DeletionGraceOf(const SystemUnderTest& system,
                                                    const Object& domain);
 [[nodiscard]] bool IsNodeLost(const GroundTruth& truth, const std::string& node);
 
-// "DaemonSet cdom-system/computedomain-daemon-u", for people.
+// Returns "DaemonSet cdom-system/computedomain-daemon-u", for messages.
 [[nodiscard]] std::string Show(Kind kind, const kube::ObjectKey& key);
 
 }  // namespace simulation

@@ -1,7 +1,7 @@
 // Shows a run to the oracles while it happens.
 //
-// For one thread. It shows each change once, so a branch of a run continues with what its trunk
-// has shown.
+// For one thread. It shows each change once. So a branch of a run continues after the changes that
+// its trunk has shown.
 #pragma once
 
 #include <cstddef>
@@ -16,16 +16,16 @@ using MakeOracle = Oracle (*)(const OracleContext& context);
 
 class OracleRunner {
  public:
-  // With all oracles of safety. What is passed outlives it.
+  // Uses all oracles of safety. The arguments must outlive it.
   OracleRunner(const ApiServer& server, const SystemUnderTest& system);
   OracleRunner(const ApiServer& server, const SystemUnderTest& system,
                const std::vector<MakeOracle>& oracles);
   OracleRunner(const OracleRunner&) = delete;
   OracleRunner& operator=(const OracleRunner&) = delete;
 
-  // Shows the oracles what happened since the last call.
+  // Shows the oracles everything since the last call.
   void CatchUp();
-  // All violations, in the order in which they were found, if this is the end.
+  // Ends the run. Returns all violations, in the order in which they were found.
   [[nodiscard]] Violations Finish();
 
  private:

@@ -1,12 +1,12 @@
-// The oracles: what must always hold, and what must hold at rest.
+// The oracles: rules that must always hold, or at rest.
 //
-// Each looks at the ground truth (every version of every object, and who made it) and at the
-// requests that were sent, never at what a controller believes, and says each violation in one
-// sentence. Oracles of safety look during a run, see oracle_runner.h; oracles of liveness look
+// Each looks at the ground truth (every version of every object, and its writer) and at the
+// requests that were sent, never at a controller's caches. It reports each violation in one
+// sentence. Oracles of safety look during a run, see oracle_runner.h. Oracles of liveness look
 // once, at rest.
 //
-// The ids are those of the test plan, but for S19 to S22, which are new: S safety, L liveness, Q
-// efficiency.
+// The ids are those of the test plan, except for S19 to S22, which are new. S is safety, L
+// liveness, Q efficiency.
 #pragma once
 
 #include <chrono>
@@ -32,148 +32,152 @@ struct Excuse {
 
 // The controller under test.
 struct SystemUnderTest {
-  std::set<std::string> clients = {};  // Its replicas, as the API server knows them.
+  std::set<std::string> clients = {};  // User names of its replicas.
   std::string driver_namespace = std::string(kDriverNamespace);
   // Whether a child in the driver's namespace may have any name, because older releases generated
   // it.
   bool any_daemon_name = false;
   std::chrono::seconds deletion_grace{600};
-  int members_max = 18;           // Of one clique.
-  std::string daemon_image = {};  // That daemons are to run; empty: any.
-  bool may_patch = true;          // Else it reads each object that it writes.
-  bool may_read_claims = true;    // Else nobody expects it to know who uses a domain.
-  // How late what it writes may follow the truth: windows. And how much later it may say of a
-  // member that it serves: nodes that join together are written together, and some may come late.
-  // What is excused does not count.
+  int members_max = 18;           // Maximum in one clique.
+  std::string daemon_image = {};  // Image that daemons must run. Empty if any.
+  bool may_patch = true;          // If false, it reads each object before a write.
+  bool may_read_claims = true;    // If false, it cannot know which pods use a domain.
+  // `delay`: how late its writes may follow the truth. `pace`: how much later it may report that a
+  // member is ready, because nodes that join together are written together, and some may come late.
+  // Excused time does not count.
   std::chrono::seconds delay{2};
   std::chrono::seconds pace{4};
-  // How far its views may be behind one another, and behind what it wrote.
+  // How far its caches may lag behind each other, and behind its own writes.
   std::chrono::seconds view_lag{0};
   std::vector<Excuse> excuses = {};
-  // How far the wall clocks of its hosts, and what they have for a minute, may be from the truth.
+  // How far the wall clocks of its hosts may differ from the truth, and by how much they run too
+  // fast.
   std::chrono::seconds clocks_apart{0};
   int clocks_drift_per_million = 0;
-  std::map<std::string, Time> stood_still_until = {};  // Those clients that did.
-  // One of its replicas leads at a time, by the Lease.
+  std::map<std::string, Time> stood_still_until = {};  // By client. Has only clients that paused.
+  // Whether it uses leader election, by the Lease.
   bool elect = false;
-  std::set<std::string> full_namespaces = {};  // Their quota leaves no room for a claim template.
-  // It says in status all that ours says beside the reference's.
+  std::set<std::string> full_namespaces =
+      {};  // Namespaces whose quota has no room for a claim template.
+  // Whether its status has everything that cdom reports beyond the reference driver.
   bool says_all = false;
 };
 
-// What it has for so long may be less by its clock.
+// Returns the least true time in which a host with the fastest clock measures `time`.
 [[nodiscard]] std::chrono::microseconds ByFastClock(const SystemUnderTest& system,
                                                     std::chrono::microseconds time);
 
-// From `since` to `now`, less what is excused.
+// Returns the time from `since` to `now`, without excused time.
 [[nodiscard]] std::chrono::microseconds Lateness(const SystemUnderTest& system, Time since,
                                                  Time now);
 
 class GroundTruth;
 
-// What an oracle looks at, and where it says what is wrong. All outlive it.
+// An oracle's input, and where it reports violations. All must outlive it.
 struct OracleContext {
   const ApiServer& server;
   const SystemUnderTest& system;
   Violations& violations;
 };
 
-// An oracle that is shown each change and each request once, in the order in which they came about,
-// and how all stands at the end. What it is not interested in is null.
+// An oracle. It gets each change and each request once, in order, and the state at the end. A
+// function that it does not need is null.
 struct Oracle {
   std::function<void(const GroundTruth& before, const Change& change)> on_change = {};
   std::function<void(const GroundTruth& truth, const RequestRecord& request)> on_request = {};
   std::function<void(const GroundTruth& truth, Time now)> at_end = {};
 };
 
-// S1: a container of a workload starts on a node only if a daemon pod that exists, or did so within
-// the delay, is ready there; and the controller calls a member ready only if it has such a pod with
-// its address. The controller may repeat in `status` what a daemon says in its clique.
+// S1: a workload container starts on a node only if a daemon pod is ready there that exists, or did
+// so within the delay. The controller reports a member as ready only if it has such a pod with its
+// address. It may repeat in `status` what a daemon wrote in its clique.
 [[nodiscard]] Oracle ReleaseGate(const OracleContext& context);
-// S23: the controller makes a node a member, in a clique or in status, only if the scheduler has
-// given a pod of the domain a channel there at some time. While a fault heals, and where claims may
-// not be read, it cannot know.
+// S23: the controller makes a node a member, in a clique or in status, only if the node has had an
+// allocated channel of the domain. The scheduler must have allocated it to a pod of the domain. Not
+// checked while a fault heals, or if claims may not be read: then the controller cannot know.
 [[nodiscard]] Oracle NoStrangers(const OracleContext& context);
-// S10, L4, L5, in virtual time: no domain is Ready for longer than the delay while one of its
-// nodes, or a node where it has a channel, has no daemon that serves; status.nodes follows each pod
-// within the delay, if it has a channel of the domain on its node; and a node keeps the label of a
+// S10, L4, L5, in virtual time. A domain is Ready for at most the delay while one of its nodes, or
+// a node where it has a channel, has no ready daemon. The entry in status.nodes follows each pod
+// within the delay, if the pod has a channel of the domain on its node. A node keeps the label of a
 // deleted domain for at most a minute.
 [[nodiscard]] Oracle StatusFollows(const OracleContext& context);
-// L8: after the last renewal of a leader another replica leads within the Lease's duration and a
+// L8: after a leader's last renewal another replica leads within the Lease's duration plus one
 // retry.
 [[nodiscard]] Oracle FailoverIsFast(const OracleContext& context);
 // S2: a node runs daemons of at most one domain.
 [[nodiscard]] Oracle OneDomainPerNode(const OracleContext& context);
-// S3: the controller gives an index to one member of a clique or status, within the range, and only
-// once the pod that had it does not exist.
+// S3: the controller assigns an index, within the range, to only one member of a clique or status.
+// It does so only once the pod that had the index does not exist.
 [[nodiscard]] Oracle IndexUniqueness(const OracleContext& context);
-// S4: the controller never changes the index of a daemon pod in its clique, and keeps the index of
-// a node that it took out for a minute, while there are others.
+// S4: the controller never changes the index of a daemon pod in its clique. It reserves the index
+// of a removed node for a minute, while other indices are free.
 [[nodiscard]] Oracle IndexStability(const OracleContext& context);
-// S5: the controller removes a member from its clique only after a live read found no pod of it;
-// and from the `status` of a domain that stays only if it is no member any more.
+// S5: the controller removes a member from its clique only after a live read found no pod of it. It
+// removes a member from the `status` of a domain that stays only if it is no longer a member.
 [[nodiscard]] Oracle NoPruneWithoutProof(const OracleContext& context);
 
-// S6: the controller deletes, and removes finalizers and labels from, only objects of a domain that
-// is being deleted or does not exist, by name, namespace and UID; and changes no field of others on
-// what it writes. It labels a node only again: one without a label, for a domain that exists
-// and has a channel there.
+// S6: the controller deletes only objects of a domain that is being deleted or does not exist. The
+// same is true for removing finalizers and labels. Name, namespace and UID must all match that
+// domain. When it writes an object, it leaves the fields of other writers unchanged. It adds a node
+// label only to restore it: the node has none, and the domain exists and has a channel there.
 [[nodiscard]] Oracle OwnOnly(const OracleContext& context);
 // S7: no object of a live domain is deleted by the controller or, through owner references that it
-// set, by the garbage collector. The controller may finish what another client deleted, and replace
-// a daemon pod that is outdated, unless another node of its clique had no daemon at that time.
+// set, by the garbage collector. The controller may finish a deletion that another client began. It
+// may also replace an outdated daemon pod, unless another node of its clique had no daemon at that
+// time.
 [[nodiscard]] Oracle LiveChildrenAreSafe(const OracleContext& context);
-// S20: no daemon of a clique is replaced while a claim holds a channel of the domain on one of the
-// clique's nodes, unless the domain allows it: the job would end with it. Nor is a DaemonSet
-// deleted while a pod that runs uses a channel of the domain, unless the grace of its deletion is
-// over.
+// S20: no daemon of a clique is replaced while a claim holds a channel of the domain on a node of
+// the clique: the job would end. Exception: the domain allows it. Nor is a DaemonSet deleted while
+// a running pod uses a channel of the domain, unless the grace period of the deletion is over.
 [[nodiscard]] Oracle DaemonsInUseStay(const OracleContext& context);
-// S8: the domain's finalizer is there before its first child, and goes only when no child, node
+// S8: the domain's finalizer exists before its first child. It is removed only when no child, node
 // label, daemon pod or claim in use is left (or the deadline for it has passed).
 [[nodiscard]] Oracle FinalizerDiscipline(const OracleContext& context);
 // S11: a domain has at most one child in each role.
 [[nodiscard]] Oracle NoDuplicateChild(const OracleContext& context);
-// S19: the API server refuses no request: what was meant to be there may be gone (404), another may
-// have been first (409, or the test of a JSON patch that fails), a version too old or not known yet
-// (410, 504); and a namespace that goes takes nothing new (403).
+// S19: the API server refuses no request, with these exceptions. The object may be deleted (404).
+// Another client may have written first (409, or a failed test of a JSON patch). A version may be
+// too old or not known yet (410, 504). A namespace that is being deleted accepts no new objects
+// (403).
 [[nodiscard]] Oracle NothingRefused(const OracleContext& context);
-// S21: a domain that was Ready becomes NotReady only for what the API server has held about its
-// members, or what they need, since it was called Ready and within half a minute before: never for
-// a request that was refused, delayed or lost, and never by an older view. No fault excuses it, but
-// for the time that it may take; and two that lead at once, with views of their own, cannot know
-// whose is older, and are not judged.
+// S21: a Ready domain becomes NotReady only because of a change of its members, or of objects that
+// they need. The change is after it became Ready, or at most half a minute before. The cause is
+// never a refused, delayed or lost request, nor a stale cache. No fault excuses it, except for the
+// time that a fault may take. Runs with two leaders at once are not checked: with separate caches
+// they cannot know which is stale.
 [[nodiscard]] Oracle ReadinessHasCause(const OracleContext& context);
-// S22: while a domain is being deleted and its grace period is not over, the controller takes
-// nothing that a live job uses: no DaemonSet, daemon template, clique, daemon pod, finalizer, nor
-// the label of a node that the job is on. A job is over when its claims are free, its pods have
-// ended, or their node does not exist or was lost for five minutes; a claim that came after a live
-// look of the same pass is excused, and so is a replacement that the domain allows.
+// S22: until the grace period of a domain's deletion is over, the controller removes nothing that a
+// live job uses. That is: no DaemonSet, daemon template, clique, daemon pod, finalizer, nor the
+// label of a node that the job is on. A job is over when its claims are free, its pods have ended,
+// or their node does not exist or was lost for five minutes. Excused are a claim that came after a
+// live read of the same pass, and a replacement that the domain allows.
 [[nodiscard]] Oracle LiveJobsKeepAll(const OracleContext& context);
-// Q1: one object and verb (a POST by the name that it makes), or one collection with its selector
-// and LIST or watch, is asked for at most 20 times in a virtual second by one process. What all
-// domains of a namespace read, such as its claims, may be read as often for each of them: the
-// product sends one LIST for those who ask at the same time, and here each domain asks by itself.
-// Who may not patch reads what it writes once more.
+// Q1: one process sends at most 20 requests in a virtual second for one target. A target is an
+// object and verb (a POST counts for the name that it creates), or a collection with its selector
+// and LIST or watch. A collection that all domains of a namespace read, such as its claims, has
+// this budget for each of them. The product shares one LIST among simultaneous readers, but here
+// each domain sends its own. Without the permission to patch, a process reads each object once more
+// before a write.
 [[nodiscard]] Oracle RequestsHaveABudget(const OracleContext& context);
-// S15: only the holder of the Lease writes anything but Events, also when it has stood still.
+// S15: only the holder of the Lease writes anything except Events, also after a pause.
 [[nodiscard]] Oracle OnlyTheLeaderWrites(const OracleContext& context);
-// S13: only requests that the contract needs, only where it needs them. Events of nodes are in the
-// namespace "default".
+// S13: only requests that the contract needs, and only where it needs them. Events of nodes are in
+// the namespace "default".
 [[nodiscard]] Oracle Confinement(const OracleContext& context);
 
-// L1: at rest, every live domain has exactly its children as the controller would create them now,
-// no node that it does not use, and a true status.
+// L1: at rest, every live domain has exactly the children that the controller would create now, no
+// node that it does not use, and a true status.
 [[nodiscard]] Violations ChildrenAndStatusMatch(const ApiServer& server,
                                                 const SystemUnderTest& system);
-// L2: at rest, a domain is being deleted only while something blocks it, and its status says what.
+// L2: at rest, a domain is being deleted only while something blocks it, and its status names that.
 [[nodiscard]] Violations DeletionCompletes(const ApiServer& server, const SystemUnderTest& system);
 // L3: at rest, nothing is left of a deleted domain.
 [[nodiscard]] Violations NothingLeaked(const ApiServer& server, const SystemUnderTest& system);
-// Q2: from request `since` on, nothing but watches, the lease, and how often an Event was seen.
+// Q2: from request `since` on, only watches, Lease requests and updates of Event counts are sent.
 [[nodiscard]] Violations QuietAtRest(const ApiServer& server, const SystemUnderTest& system,
                                      std::size_t since);
 
-// All of L.
+// Checks all of L.
 [[nodiscard]] Violations CheckRest(const ApiServer& server, const SystemUnderTest& system);
 
 }  // namespace simulation

@@ -1,5 +1,6 @@
-// A cluster with a domain in use and a controller that does its work, for the tests of the oracles:
-// each lets that controller do one thing that it must not do.
+// A cluster with a used domain and a correct controller, for oracle tests.
+//
+// Each test makes that controller do one forbidden thing.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -43,7 +44,7 @@ class OraclesTest : public testing::Test {
     }
   }
   ObjectStore& store() { return cluster.store(); }
-  // The controller does something that it must not do.
+  // The controller does a forbidden thing.
   Reply Misdelete(Kind kind, const kube::ObjectKey& key) {
     return store().Delete("controller", kind, key);
   }
@@ -71,13 +72,13 @@ class OraclesTest : public testing::Test {
     (void)cluster.server().Handle("controller",
                                   kube::ListRequest(kube::kResourceClaims, {.ns = kDomain.ns}));
   }
-  // A daemon runs on node-1, which no claim is on.
+  // Runs a daemon on node-1, where no claim is.
   void LabelIdleNode() {
     store().Edit("user", Kind::kNode, {.name = "node-1"},
                  [&](Value& node) { node["metadata"]["labels"][kDomainLabel] = uid; });
     Settle();
   }
-  // The user gives daemons another template.
+  // A user changes the template of daemons.
   void ChangeTemplate() {
     store().Edit("user", Kind::kDaemonSet, DaemonKey(), [](Value& set) {
       set["spec"]["template"]["metadata"]["annotations"][kTemplateHashAnnotation] = "new";
@@ -103,7 +104,7 @@ class OraclesTest : public testing::Test {
     cluster.DeleteDomain(kDomain);
   }
 
-  // The violations of one oracle, or of all of safety.
+  // Return the violations of one oracle, or of all oracles of safety.
   std::string Check(Violations (*oracle)(const ApiServer&, const SystemUnderTest&)) {
     return Lines(oracle(cluster.server(), system));
   }

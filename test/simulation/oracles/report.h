@@ -1,4 +1,4 @@
-// What an oracle over the history has to say of one change.
+// Collects the violations that an oracle reports.
 #pragma once
 
 #include <chrono>
@@ -14,10 +14,10 @@ namespace simulation {
          " ms";
 }
 
-// Collects sentences, each with the revision at which it came true and who did it.
+// Collects sentences, each with the revision at which it became true and the writer.
 class Report {
  public:
-  // `violations` outlives it.
+  // `violations` must outlive it.
   Report(const char* oracle, Violations& violations) : oracle_(oracle), violations_(violations) {}
   void Say(const Change& change, const std::string& sentence) const {
     violations_.push_back(std::string(oracle_) + " at revision " +

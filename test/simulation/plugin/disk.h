@@ -1,5 +1,4 @@
-// What a node keeps for its kubelet plugin, and what has become of it: the plugin's files, and what
-// the kubelet was told.
+// The disk of a simulated node, and the history of its plugin.
 //
 // For one thread.
 #pragma once
@@ -14,11 +13,11 @@
 
 namespace simulation {
 
-// One change of one file. Every one of them is made whole or not at all, but for what kTorn leaves.
+// One change of one file. Each is atomic, except for kTorn.
 struct DiskEdit {
   enum class What { kCheckpoint, kWriteSpec, kRemoveSpec, kMakeFolder, kRemoveFolder };
   What what = What::kCheckpoint;
-  std::string name = {};  // Of a claim or a domain.
+  std::string name = {};  // UID of a claim or a domain.
   std::string text = {};
   [[nodiscard]] std::string ToString() const;
 };
@@ -32,14 +31,14 @@ struct NodeDisk {
   void Apply(const DiskEdit& edit);
 };
 
-// What was done or said on a node, in order, with the truth that it was done in.
+// One event on a node, in order, with the revision of the cluster at that time.
 struct PluginEvent {
   enum class What {
-    kCalled,  // To prepare the claim.
+    kCalled,  // The kubelet called to prepare the claim.
     kPrepared,
     kRefused,
     kUnprepared,
-    kCheckpointed,  // In the checkpoint, as started or prepared.
+    kCheckpointed,  // Written into the checkpoint, as started or prepared.
     kSpecWritten,
     kSpecRemoved,
     kFolderRemoved
@@ -49,12 +48,12 @@ struct PluginEvent {
   std::string boot_id = {};
   std::string name = {};  // UID of the claim, or of the domain.
   std::vector<std::string> cdi_ids = {};
-  std::string text = {};  // Of a spec, or why it was refused.
+  std::string text = {};  // Text of a spec, or why it was refused.
   bool has_spec = false;
-  // kUnprepared: the kubelet called for the claim since the boot, and no other of its domain is
-  // under way or prepared there.
+  // For kUnprepared: the kubelet has called for the claim since the boot, and no other claim of its
+  // domain is in progress or prepared there.
   bool is_last = false;
-  bool in_use = false;  // kSpecRemoved, kFolderRemoved: a container that runs was given it.
+  bool in_use = false;  // For kSpecRemoved and kFolderRemoved: a running container uses it.
   Revision revision = 0;
   Time time = {};
 };

@@ -1,5 +1,6 @@
-// Wrong rules of the kubelet plugin, each with the oracle that must notice it and the run that
-// shows it, as in mutants.h.
+// Wrong rules of the kubelet plugin, to test the oracles.
+//
+// As in mutants.h, each has the oracle that must notice it and the run that shows it.
 #pragma once
 
 #include <string>
@@ -18,7 +19,7 @@ struct PluginMutant {
 };
 
 [[nodiscard]] const std::vector<PluginMutant>& PluginMutants();
-// nullptr if there is none such.
+// Null if none has this name.
 [[nodiscard]] const PluginMutant* FindPluginMutant(const std::string& name);
 
 }  // namespace simulation

@@ -1,5 +1,7 @@
-// What must always hold of kubelet plugins. Each looks at the truth alone: at all versions of all
-// objects, at what lies on the nodes' disks, and at what kubelets were told.
+// Rules that must always hold for kubelet plugins.
+//
+// Each looks at the ground truth only: all versions of all objects, the nodes' disks, and the
+// answers to kubelets.
 #pragma once
 
 #include "test/simulation/apiserver/api_server.h"
@@ -8,27 +10,29 @@
 
 namespace simulation {
 
-// N-1: no edits of a channel are written or answered unless the domain's daemon was Ready on that
-// node since it booted, then or as late as a watch may be.
+// N-1: a claim gets the CDI edits of a channel only if the domain's daemon was Ready on that node
+// since its boot. It must be so at that time or within the delay of a watch. A claim may get the
+// same edits again in the same boot.
 [[nodiscard]] Violations ChannelsNeedAReadyNode(const ApiServer& server,
                                                 const PluginEvents& events);
-// N-2: no claim is prepared for a channel of another namespace's domain, nor for a daemon outside
-// of the driver's namespace.
+// N-2: no claim is prepared for a channel of a domain in another namespace, nor for a daemon
+// outside of the driver namespace.
 [[nodiscard]] Violations ClaimsAreOfTheirNamespace(const ApiServer& server,
                                                    const PluginEvents& events);
-// N-3: a claim that was unprepared has no spec, and the last one of its domain leaves no label for
-// longer than a minute, unless the kubelet calls for another; a domain's folder goes only once the
-// domain is gone and no daemon of it runs there.
+// N-3: an unprepared claim has no spec. After the last claim of its domain the label stays for at
+// most a minute, unless the kubelet calls for another claim. A domain's folder is removed only once
+// the domain is deleted and no daemon of it runs there.
 [[nodiscard]] Violations NothingStays(const ApiServer& server, const PluginEvents& events);
 // N-4: two claims never hold one channel of a node.
 [[nodiscard]] Violations ChannelsHaveOneHolder(const ApiServer& server, const PluginEvents& events);
-// N-5: what a kubelet is told of is there, and stays while containers run with it.
+// N-5: a device in an answer to the kubelet exists, and stays while containers use it.
 [[nodiscard]] Violations AnswersAreTrue(const PluginEvents& events);
 
-// N-6: after an unprepare nothing of a claim comes back, unless the kubelet calls for it again.
+// N-6: after an unprepare nothing of a claim is created again, unless the kubelet calls for it
+// again.
 [[nodiscard]] Violations UnpreparedStays(const PluginEvents& events);
 
-// All of these.
+// Checks all of these.
 [[nodiscard]] Violations CheckPlugins(const ApiServer& server, const PluginEvents& events);
 
 }  // namespace simulation

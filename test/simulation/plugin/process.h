@@ -1,8 +1,7 @@
-// One kubelet plugin's process in the simulation: the product's own rules and the reflectors that
-// it watches with, moved one request, one frame or one edit of the disk at a time. To crash it is
-// to destroy it.
+// One process of a kubelet plugin in the simulation.
 //
-// For one thread. Time is the store's.
+// It has the product's own rules and reflectors. It moves one request, one frame or one edit of the
+// disk at a time. Destroying it is a crash. For one thread. Time is the store's.
 #pragma once
 
 #include <deque>
@@ -23,7 +22,7 @@
 
 namespace simulation {
 
-// What a mutant changes.
+// The rules that a mutant replaces.
 struct PluginRules {
   std::function<plugin::ClaimStep(const plugin::NodeIdentity&, const std::string&,
                                   const plugin::ClaimToPrepare*, const plugin::Checkpoint&,
@@ -47,12 +46,12 @@ struct PluginOptions {
   std::string client = {};
   plugin::NodeIdentity self = {};
   PluginRules rules = {};
-  // What it sees of domains and cliques for its first while.
+  // The revision of domains and cliques that it sees at first.
   Revision old_view = kNewest;
   std::uint64_t seed = 1;
 };
 
-// What becomes of an edit; it may throw ProcessDied.
+// Carries out an edit, or injects a fault. May throw ProcessDied.
 using EditDisk = std::function<base::Result<void>(const DiskEdit& edit)>;
 
 enum class Verb { kPrepare, kUnprepare };
@@ -69,15 +68,15 @@ class Plugin {
   Plugin(ApiServer& server, const NodeDisk& disk, PluginOptions options, Serve serve,
          EditDisk edit);
 
-  // A call of the kubelet; its answer has the same ticket.
+  // A call of the kubelet. Its answer has the same ticket.
   void Call(Verb verb, const kube::ObjectKey& key, const kube::Uid& uid, int ticket);
   // The kubelet no longer waits for the answer with this ticket.
   void Cancel(int ticket);
   [[nodiscard]] std::vector<PluginAnswer> TakeAnswers() { return std::exchange(answers_, {}); }
 
-  // Moves one thing; whether there was one to move now.
+  // Makes one step. Returns whether there was one to make.
   bool Step();
-  // When it has something to do although nothing changes.
+  // Returns when it has something to do although nothing changes. Empty if never.
   [[nodiscard]] std::optional<Time> NextDue() const;
   void ExpireWatches();
 
@@ -90,11 +89,11 @@ class Plugin {
     plugin::TimePoint since = {};
     std::optional<plugin::ClaimToPrepare> claim = {};
     bool looked_for_domain = false;
-    std::optional<plugin::DomainIdentity> domain = {};  // By that.
+    std::optional<plugin::DomainIdentity> domain = {};  // Result of that read.
     bool tried_node = false;
     bool is_withdrawn = false;
     std::optional<plugin::TimePoint> sleeps_until = {};
-    std::size_t slept_at = 0;  // News by then.
+    std::size_t slept_at = 0;  // Value of `news_` at that time.
     bool over = false;
   };
   struct NodeSeen {
@@ -145,7 +144,7 @@ class Plugin {
   std::size_t news_ = 0;
 
   std::optional<plugin::Resumed> resumed_;
-  std::optional<std::vector<plugin::ClaimToPrepare>> claims_;  // To rebuild by.
+  std::optional<std::vector<plugin::ClaimToPrepare>> claims_;  // To rebuild the checkpoint.
   bool started_ = false;
   plugin::TimePoint start_again_ = {};
   plugin::Checkpoint checkpoint_;
@@ -154,7 +153,7 @@ class Plugin {
   std::vector<PluginAnswer> answers_;
 
   plugin::TimePoint next_round_ = {};
-  bool listed_ = false;  // In this round, as the next.
+  bool listed_ = false;  // Whether domains were listed in this round.
   std::set<std::string> domains_gone_;
   plugin::TimePoint label_kept_until_ = {};
   std::set<std::string> looked_up_;

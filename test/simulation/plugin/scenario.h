@@ -7,22 +7,22 @@
 
 namespace simulation {
 
-// What goes wrong at one request, or one edit of the disk.
+// A fault at one request, or at one edit of the disk.
 enum class PluginFault {
   kNone,
-  kCrashBefore,       // The plugin's process dies; nothing was done.
-  kCrashAfter,        // It was done, and the process dies before it knows.
-  kFails,             // Nothing is done: 500, or a full disk.
-  kReplyLost,         // It was done, and the process is told that it failed.
+  kCrashBefore,       // The process dies before the operation takes effect.
+  kCrashAfter,        // The operation takes effect, and the process dies before it knows.
+  kFails,             // The operation fails: 500, or a full disk.
+  kReplyLost,         // The operation takes effect, and the process gets an error.
   kForbidden,         // 403. Requests only.
   kConflict,          // 409. Writes to the API only.
   kTorn,              // Half of the checkpoint is written, and the process dies.
-  kDomainDeleted,     // The first domain is gone at once.
-  kReboot,            // The node boots again; its CDI specs are gone.
-  kRebootKeepsSpecs,  // The same where these lie on the disk.
-  kKubeletRestarts,   // Its open calls go on without it, and it calls again.
-  kKubeletCancels,    // It gives up each prepare that is under way there, and unprepares the claim;
-                      // other pods come for these claims.
+  kDomainDeleted,     // The first domain is deleted at once.
+  kReboot,            // The node reboots, and its CDI specs are lost.
+  kRebootKeepsSpecs,  // The node reboots, and its CDI specs stay.
+  kKubeletRestarts,   // Its open calls continue, and it calls again.
+  kKubeletCancels,    // It cancels each prepare in progress there, and unprepares the claim;
+                      // other pods then use these claims.
   kWatchesExpire,     // Every watch is 410.
 };
 inline constexpr std::array kAllPluginFaults = {PluginFault::kCrashBefore,
@@ -43,8 +43,8 @@ inline constexpr std::array kAllPluginFaults = {PluginFault::kCrashBefore,
 struct PluginRunSpec {
   std::string scenario = "one-domain";  // See scenarios.cc.
   PluginFault fault = PluginFault::kNone;
-  int at = 0;  // The request or edit at which it goes wrong, from 1, of all but watches.
-  // The process that follows a crash first sees domains and cliques as when the run began.
+  int at = 0;  // Number of the request or edit with the fault, from 1, without watches.
+  // After a crash the next process first sees domains and cliques as at the start of the run.
   bool stale = false;
   std::string mutant = {};
 };
@@ -52,16 +52,16 @@ struct PluginRunSpec {
 struct PluginOutcome {
   std::vector<std::string> violations = {};
   bool faulted = false;
-  int requests = 0;  // And edits.
-  // What was left on the nodes each time that all had come to rest.
+  int requests = 0;  // Requests and edits.
+  // What was left on the nodes at each rest.
   std::vector<std::string> rests = {};
   std::vector<std::string> trace = {};
 };
 
 [[nodiscard]] std::string ToString(PluginFault fault);
-// "plugin scenario=one-domain fault=torn at=17": as `simulate` reads it.
+// Returns "plugin scenario=one-domain fault=torn at=17", which `simulate` reads.
 [[nodiscard]] std::string ToString(const PluginRunSpec& spec);
-// Reads also the older form "plugin workload=P1 strike=torn at=17".
+// Also reads the older form "plugin workload=P1 strike=torn at=17". On error, sets `error`.
 [[nodiscard]] PluginRunSpec ParsePluginRunSpec(const std::vector<std::string>& words,
                                                std::string& error);
 
@@ -71,8 +71,9 @@ struct PluginRunResult {
   PluginRunSpec spec = {};
   PluginOutcome outcome = {};
 };
-// Each fault at one of each `every` requests and edits in a row, each at another than the one
-// before it; and last the run without a fault. A run that recovers leaves what that one leaves.
+// Runs each fault at one of every `every` successive requests and edits; different faults use
+// different ones. The last run is without a fault. A run that recovers must leave the same state as
+// that one.
 [[nodiscard]] std::vector<PluginRunResult> SweepPlugins(const PluginRunSpec& base, int every);
 
 }  // namespace simulation

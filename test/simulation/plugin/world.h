@@ -1,8 +1,7 @@
-// Kubelets of some nodes, their plugins, and as much of a cluster as these ask for: users who make
-// and delete pods with claims, and the daemons of domains, which come to the nodes that are
-// labelled.
+// Simulated kubelets with their plugins, users and daemons.
 //
-// For one thread.
+// Users create and delete pods with claims. Daemons of domains start on labelled nodes. For one
+// thread.
 #pragma once
 
 #include <functional>
@@ -19,23 +18,23 @@
 
 namespace simulation {
 
-// A pod with one claim, as its kubelet has it.
+// A pod with one claim, as its kubelet sees it.
 struct PluginPod {
   static constexpr std::chrono::seconds kDaemonStartsIn{2};
   enum class State { kWanted, kPrepared, kEnding, kGone };
   std::string name = {};
-  kube::ObjectKey key = {};  // Of the claim.
+  kube::ObjectKey key = {};  // Key of the claim.
   kube::Uid uid = {};
   std::string node = {};
   std::string domain = {};  // UID.
-  bool is_daemon = false;   // Of the DaemonSet.
+  bool is_daemon = false;   // A pod of the DaemonSet.
   bool keeps_claim = false;
-  bool is_replaced = false;  // Another pod comes for its claim when it is gone.
+  bool is_replaced = false;  // Another pod uses its claim afterwards.
   State state = State::kWanted;
-  bool called = false;         // The kubelet has called for it to be prepared,
+  bool called = false;         // The kubelet has called to prepare it,
   std::string called_in = {};  // in this boot.
   std::optional<int> ticket = {};
-  Verb verb = Verb::kPrepare;  // Of the ticket.
+  Verb verb = Verb::kPrepare;  // Operation of the ticket.
   Time called_at = {};
   Time call_at = {};
   Time prepared_at = {};
@@ -45,9 +44,9 @@ class PluginWorld;
 struct PluginPhase {
   std::function<void(PluginWorld&)> begin = {};
   std::chrono::seconds lasts{0};
-  // Who must be prepared by its end, and nobody else of the users' pods; nothing: not checked.
+  // The users' pods that must be prepared by its end, and no others. Empty if not checked.
   std::optional<std::set<std::string>> prepared = {};
-  bool any_one = false;  // Or another one in place of it.
+  bool any_one = false;  // Exactly one pod must be, whichever it is.
   bool is_last = false;
 };
 
@@ -57,7 +56,7 @@ class PluginWorld {
   void Run();
   [[nodiscard]] const PluginOutcome& outcome() const { return outcome_; }
 
-  // What users do.
+  // Actions of users.
   void MakeDomain(const std::string& name, const std::string& ns);
   void DeleteDomain(const std::string& name);
   struct PodOptions {
@@ -66,14 +65,14 @@ class PluginWorld {
     std::string domain = {};
     std::string node = "node-a";
     std::string device = "channel-0";
-    std::string extra_field = {};  // Of the configuration.
-    bool keeps_claim = false;      // It was made by a user, and outlives the pod.
+    std::string extra_field = {};  // Added to the configuration.
+    bool keeps_claim = false;      // A user created the claim, and it outlives the pod.
   };
   void MakePod(const PodOptions& options);
   void EndPod(const std::string& name);
-  // Another pod for the claim of one that has ended.
+  // Creates another pod for the claim of a pod that has ended.
   void ReplaceUserOf(const std::string& name);
-  // As a person or another controller does.
+  // Removes the label, as a person or another controller may.
   void RemoveLabel(const std::string& node);
   void SetFabric(const std::string& clique) { clique_ = clique; }
   void SetDaemonsReady(bool ready) { daemons_work_ = ready; }
@@ -106,9 +105,9 @@ class PluginWorld {
   void Trace(const std::string& line);
   [[nodiscard]] Time NextDue() const;
   PluginEvent& Log(Node& node, PluginEvent::What what, const std::string& name);
-  // Whether the fault happens now.
+  // Returns whether the fault happens now.
   bool IsFaulted(const Node& node, bool is_request, bool is_write, bool is_checkpoint);
-  // Whether the kubelet waits for a prepare of this pod.
+  // Returns whether the kubelet waits for a prepare of this pod.
   [[nodiscard]] static bool IsUnderWay(const PluginPod& pod);
   void DisturbWorld(Node& node);
   base::Result<http::Response> Serve(Node& node, const http::Request& request);
@@ -120,8 +119,8 @@ class PluginWorld {
   PluginOutcome outcome_;
   ObjectStore store_;
   ApiServer server_;
-  std::map<std::string, kube::Uid> domains_;       // By name, also those that are gone.
-  std::map<std::string, std::string> namespaces_;  // Of these.
+  std::map<std::string, kube::Uid> domains_;       // By name. Keeps deleted domains.
+  std::map<std::string, std::string> namespaces_;  // Their namespaces.
   std::map<std::string, std::unique_ptr<Node>> nodes_;
   std::vector<std::unique_ptr<PluginPod>> pods_;
   PluginEvents events_;
@@ -135,15 +134,15 @@ class PluginWorld {
   Time faulted_at_ = {};
 };
 
-// README.md lists them; `test/lint/lint.sh scenarios` keeps the two equal.
+// README.md lists the scenarios; `test/lint/lint.sh scenarios` keeps both equal.
 struct PluginScenario {
   const char* name = "";
-  const char* alias = "";  // Its number, as in older replays.
+  const char* alias = "";  // Number in older replays.
   const char* what = "";
   std::vector<PluginPhase> phases = {};
 };
 [[nodiscard]] const std::vector<PluginScenario>& PluginScenarios();
-// By name or alias. Null if none has it.
+// Finds by name or alias. Null if none has it.
 [[nodiscard]] const PluginScenario* FindPluginScenario(const std::string& name);
 
 }  // namespace simulation

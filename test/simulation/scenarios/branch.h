@@ -1,9 +1,10 @@
-// A process that goes on twice from where it stands: the branch to its own end, which it reports,
-// and the trunk as if nothing had been. So many endings share one beginning, and nothing of what
-// came about until then need be copyable.
+// Continues one process twice from the same point: trunk and branch.
 //
-// For a process of one thread. A branch is a process of its own, see fork(2): whatever becomes of
-// it, the trunk only hears of it.
+// The branch runs to its own end and reports it. The trunk continues as if nothing had happened. So
+// many endings share one beginning, and the state need not be copyable.
+//
+// For a process of one thread. A branch is a separate process, see fork(2): nothing that happens to
+// it affects the trunk.
 #pragma once
 
 #include <sys/types.h>
@@ -16,21 +17,21 @@ namespace simulation {
 
 class Branch {
  public:
-  // Returns twice: in the branch, and in the trunk, which goes on meanwhile.
+  // Returns twice: in the branch and in the trunk. Both run at the same time.
   [[nodiscard]] static Branch Begin();
 
-  // Whether this is the branch.
+  // Returns whether this is the branch.
   [[nodiscard]] bool IsHere() const { return output_ >= 0; }
   // Ends the branch, without running any destructor. REQUIRES: IsHere().
   [[noreturn]] void End(const std::string& report) const;
-  // What the branch said at its end, which is waited for. An error if it never came to that;
-  // the caller can execute the whole run again. Once. REQUIRES: !IsHere().
+  // Waits for the branch, and returns its report. Returns an error if it ended without a report;
+  // the caller can execute the whole run again. Call it once. REQUIRES: !IsHere().
   [[nodiscard]] base::Result<std::string> Wait() const;
 
  private:
-  int output_ = -1;     // In the branch: its end of a pipe,
-  int input_ = -1;      // whose other end is the trunk's.
-  pid_t process_ = -1;  // In the trunk.
+  int output_ = -1;     // In the branch: write end of a pipe,
+  int input_ = -1;      // and in the trunk its read end.
+  pid_t process_ = -1;  // In the trunk: the branch.
 };
 
 }  // namespace simulation

@@ -1,4 +1,4 @@
-// What all sweeps expect of their runs.
+// The expectations of all sweeps.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,9 +21,9 @@
 
 namespace simulation {
 
-// How thorough a sweep is. "all": every fault at every request of every run, which takes hours. A
-// number N: one in N of a sample that takes minutes. The default is from CMake: 1, or more under
-// sanitizers, where a run takes many times as long.
+// Size of sweeps. "all": every fault at every request of every run, which takes hours. A number N:
+// one in N of a sample that takes minutes. The default is from CMake: 1, or more under sanitizers,
+// where a run takes many times as long.
 inline const std::string_view kSweep = [] {
   const char* asked = std::getenv("CDOM_SWEEP");
   return asked == nullptr ? CDOM_SWEEP_COARSER : asked;
@@ -31,7 +31,7 @@ inline const std::string_view kSweep = [] {
 inline const bool kEveryRequest = kSweep == "all";
 inline const int kCoarser = kEveryRequest ? 1 : std::max(std::atoi(kSweep.data()), 1);
 
-// The seed of a run that has one by chance. CDOM_SEED=N: another for each N, so that a search finds
+// Returns the seed of a random run. With CDOM_SEED=N it differs for each N, so that a search finds
 // what the same seeds at every commit cannot. A failure prints the run with its seed. N has at most
 // eight digits.
 inline std::uint64_t SeedOf(std::uint64_t seed) {
@@ -42,7 +42,7 @@ inline std::uint64_t SeedOf(std::uint64_t seed) {
   return first + seed;
 }
 
-// What the controller watches, and may see an old state of, by plural.
+// Plurals of the kinds that the controller watches, and may see in a stale state.
 inline constexpr std::array kWatchedKinds = {"pods",
                                              "computedomains",
                                              "nodes",
@@ -52,7 +52,7 @@ inline constexpr std::array kWatchedKinds = {"pods",
                                              "computedomaincliques",
                                              "resourceslices"};
 
-// Seconds of processor that this program and the branches of its runs took.
+// Returns the CPU seconds of this program and of the branches of its runs.
 inline double Processor() {
   double seconds = 0;
   for (const int of : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
@@ -65,7 +65,7 @@ inline double Processor() {
   return seconds;
 }
 
-// In a thin sample one sweep may have no run with a fault; all sweeps together may not.
+// In a small sample one sweep may have no run with a fault. All sweeps together must have some.
 class ThinSample final : public ::testing::Environment {
  public:
   void Add(int runs, int faulted) {
@@ -86,8 +86,8 @@ class ThinSample final : public ::testing::Environment {
 inline ThinSample& thin_sample = *static_cast<ThinSample*>(
     ::testing::AddGlobalTestEnvironment(new ThinSample));  // GoogleTest deletes it.
 
-// A scenario and who writes membership, as the name of a test's parameter: GoogleTest allows only
-// letters, digits and underscores. "CreateReadyDelete_controller".
+// Returns the name of a test's parameter from scenario and membership writer:
+// "CreateReadyDelete_controller". GoogleTest allows only letters, digits and underscores.
 inline std::string ParameterName(const std::string& scenario, bool controller_writes) {
   std::string name;
   bool starts_word = true;
@@ -98,7 +98,7 @@ inline std::string ParameterName(const std::string& scenario, bool controller_wr
   return name + "_" + WriterName(controller_writes);
 }
 
-// How long the test has run.
+// Returns how long the test has run, in seconds.
 inline double Elapsed() {
   const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(
       std::chrono::system_clock::now().time_since_epoch());
@@ -107,11 +107,11 @@ inline double Elapsed() {
   return std::max(static_cast<double>(now.count() - began) / 1000, 0.001);
 }
 
-// Violations that are known, each with its reason. `simulate` still reports them.
+// A known violation and its reason. `simulate` still reports it.
 struct Known {
   std::string_view oracle = {};
   Fault fault = Fault::kNone;
-  bool is_stale = false;  // The process sees a kind in an old state.
+  bool is_stale = false;  // The process sees a stale state of a kind.
   std::string_view reason = {};
 };
 inline constexpr std::array kKnown = {Known{
@@ -152,14 +152,13 @@ void ExpectClean(const Runs& runs, int faulted_min) {
             << static_cast<int>(static_cast<double>(runs.size()) / Elapsed()) << " a second\n";
 }
 
-// How many of `requests` are the turn of the fault with that number, if each fault takes one in
-// `every`.
+// Returns how many of `requests` get the fault with that number, if each fault gets one in `every`.
 inline int TurnsOf(std::size_t fault, int requests, int every) {
   return (requests + static_cast<int>(fault)) / every - static_cast<int>(fault) / every;
 }
 
-// A fault that applies to any request happened at each of its turns; any other fault happened at
-// least once if it had `enough` turns.
+// Expects a fault that applies to any request to happen at each of its turns. Expects any other
+// fault to happen at least once if it had `enough` turns.
 template <typename AFault>
 void ExpectTurns(AFault fault, bool is_any, std::ptrdiff_t faulted, int turns, int enough,
                  const std::string& base) {
@@ -170,7 +169,7 @@ void ExpectTurns(AFault fault, bool is_any, std::ptrdiff_t faulted, int turns, i
   }
 }
 
-// Whether it applies to any request, whatever the state of the cluster.
+// Returns whether it applies to any request, independent of the cluster's state.
 inline bool AffectsAnyRequest(const FaultSpec& spec) {
   if (spec.fault == Fault::kWatchBreaks) return spec.at_watches;
   return spec.fault != Fault::kConflict && spec.fault != Fault::kUserDeletes &&
@@ -178,7 +177,7 @@ inline bool AffectsAnyRequest(const FaultSpec& spec) {
          spec.fault != Fault::kDaemonDies;
 }
 
-// Sweeps, expects all runs to be clean, and counts.
+// Sweeps, expects all runs to be clean, and counts the faults.
 inline std::vector<RunResult> ExpectSwept(const RunSpec& base, const std::vector<FaultSpec>& faults,
                                           int every) {
   std::vector<RunResult> runs = Sweep(base, faults, every);

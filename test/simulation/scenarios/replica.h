@@ -1,7 +1,7 @@
-// One controller process in the simulation: the product's own reflectors, elector, queue, planner
-// and reconciler, moved one request or one frame at a time. To crash it is to destroy it.
+// One controller process in the simulation.
 //
-// For one thread. Time is the store's.
+// It has the product's own reflectors, elector, queue, planner and reconciler. It moves one request
+// or one frame at a time. Destroying it is a crash. For one thread. Time is the store's.
 #pragma once
 
 #include <algorithm>
@@ -27,50 +27,49 @@ namespace simulation {
 
 struct ReplicaOptions {
   std::string client = "controller-1";
-  bool elects = true;  // False: it acts as if it always led, beside others that do too.
+  bool elects = true;  // If false, acts as leader always, beside others that do the same.
   bool controller_writes = false;
-  // The seed says which of its parts moves next, which request of a step is sent next, by eight
-  // workers, and how late it hears of each kind. Else they move in turn, one worker keeps the
-  // order, and nothing is late.
+  // If true, the seed decides which part moves next, and how late it hears of each kind. It also
+  // decides which request of a step is sent next, by eight workers. If false, parts move in turn,
+  // one worker keeps the order, and nothing is late.
   bool mixed = false;
-  std::string image = "cdom";  // Of the daemons.
+  std::string image = "cdom";  // Image of the daemons.
   compute_domain::Rules rules = compute_domain::kRules;
-  // Lists and watches of these kinds (by plural) show only what was there at the revision, until
+  // Lists and watches of these kinds (by plural) show only the state at the revision, until
   // CatchUp().
   std::map<std::string, Revision> stale = {};
   std::uint64_t seed = 1;
-  Skew skew = {};  // Of its host's clock.
+  Skew skew = {};  // Error of its host's clock.
 };
 
 class Replica {
  public:
-  // In mixed order it hears of a kind so late at the most.
+  // Maximum delay of a kind in mixed order.
   static constexpr std::chrono::seconds kLagMax{3};
 
-  // `serve` stands between the replica and the server for every request but watches, and `open` for
-  // these; null: nothing does.
+  // `serve` handles every request except watches, and `open` handles watches. If `open` is null,
+  // watches go to the server directly.
   Replica(ApiServer& server, ReplicaOptions options, Serve serve, const OpenWatch& open = {});
 
-  // Moves one thing: serves one request, or hands in one frame. Whether there was one to move now.
+  // Serves one request, or delivers one frame. Returns whether there was one.
   bool Step();
-  // When something of it is due although nothing moves.
+  // Returns when it has something to do although nothing changes. Empty if never.
   [[nodiscard]] std::optional<Time> NextDue() const;
   [[nodiscard]] const std::string& client() const { return options_.client; }
   [[nodiscard]] bool Leads() const { return !options_.elects || elector_.IsLeader(); }
-  // It led and does not any more, and nothing of its term is under way: as a process it ends.
+  // Returns whether it has lost leadership and has nothing in flight: a real process exits then.
   [[nodiscard]] bool HasEnded() const;
-  // Nothing is under way, and nothing due before `horizon` but watches and the lease, and what
-  // waits for it to lead.
+  // Returns whether nothing is in flight, and nothing is due before `horizon`. Watches, the Lease
+  // and work that waits for leadership do not count.
   [[nodiscard]] bool IsAtRest(Time horizon) const;
-  // Nothing of it moves before, as if its host stood still.
+  // Stops it until `time`, as if its host were paused.
   void FreezeUntil(Time time) { frozen_until_ = time; }
   [[nodiscard]] bool IsFrozen() const { return clock_.StoreTime() < frozen_until_; }
-  // From now on it sees no later state of that kind.
+  // From now on it sees no later state of that kind than `view`.
   void FallBehind(const std::string& kind, Revision view) { options_.stale[kind] = view; }
-  // The servers that it reads from know the newest state again.
-  // False if they did all along.
+  // Shows it the newest state again. Returns false if it saw that already.
   bool CatchUp() { return !std::exchange(options_.stale, {}).empty(); }
-  // The server no longer knows the version that any open watch has come to: 410.
+  // Answers each open watch with 410: its version is too old.
   void ExpireWatches();
   // Breaks the connection of each open watch of at least this age, in the middle of its next event.
   void BreakWatches(std::chrono::seconds lived);
@@ -78,13 +77,13 @@ class Replica {
     return std::ranges::any_of(watches_, &Watcher::IsOpen);
   }
 
-  // The passes that have been under way at once, at the most.
+  // Returns the maximum number of passes that ran at once.
   [[nodiscard]] int passes_at_once() const { return passes_at_once_; }
 
   [[nodiscard]] const RingLogger& logger() const { return logger_; }
 
  private:
-  // The pass under way, its requests and the replies that have come.
+  // The current pass, its requests and the replies so far.
   struct Worker {
     std::string uid = {};
     std::optional<compute_domain::ReconcilePass> pass = {};

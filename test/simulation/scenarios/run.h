@@ -1,4 +1,4 @@
-// Whole runs of the simulation: one run, or one run for each fault at each request.
+// Runs of the simulation: one, or one for each fault and request.
 #pragma once
 
 #include <cstddef>
@@ -21,20 +21,20 @@ struct RunResult {
   std::size_t fault_number = 0;  // Its place in the faults of the sweep.
 };
 
-// Which kinds (by plural: "nodes+pods"; empty: none) are stale after a fault, and by how many
-// writes. 0: since the start of the run.
+// The stale kinds after a fault (by plural: "nodes+pods"), and by how many writes. An age of 0
+// means since the start of the run. Empty if none.
 struct Stale {
   std::string kinds = {};
   int age = 0;
 };
 
-// A fault, and what is stale then: the same at each request, or drawn for each.
+// A fault and the stale kinds: the same at each request, or drawn for each.
 struct FaultSpec {
   using Draw = std::function<Stale(int at)>;
   FaultSpec(Fault what, std::string kinds = {}, int age = 0)
       : fault(what), stale([what_is = Stale{std::move(kinds), age}](int) { return what_is; }) {}
   FaultSpec(Fault what, Draw draw) : fault(what), stale(std::move(draw)) {}
-  // At openings of watches, not at other requests.
+  // Applies the fault to openings of watches, not to other requests.
   [[nodiscard]] static FaultSpec AtWatches(Fault what) {
     FaultSpec spec = what;
     spec.at_watches = true;
@@ -45,12 +45,12 @@ struct FaultSpec {
   bool at_watches = false;
 };
 
-// One run for each pair of a request of `base` and a fault that applies there, in the order of the
-// requests; and last the run without a fault, which has the first fault at request 0. A run with a
-// fault begins as the run without, so it branches off from that at its request.
+// Returns one run for each pair of a request of `base` and a fault that applies there, in the order
+// of the requests. The last result is the run without a fault; it has the first fault at request 0.
+// A run with a fault starts like the run without, so it branches off from that run at its request.
 //
-// With `every` n, each fault is tried at one of n successive requests, each fault at another than
-// the one before it. `base` has neither a fault nor a stale kind.
+// With `every` n, each fault is tried at one of n successive requests, and different faults use
+// different ones. `base` has neither a fault nor a stale kind.
 [[nodiscard]] std::vector<RunResult> Sweep(const RunSpec& base, std::vector<FaultSpec> faults,
                                            int every = 1, bool trace = false);
 

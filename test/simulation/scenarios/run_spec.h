@@ -11,8 +11,8 @@
 
 namespace simulation {
 
-// What goes wrong at one request. The first five happen to the request, the next two to its reply,
-// and the rest to the cluster just before the request.
+// A fault at one request. The first five happen to the request, the next two to its reply, and the
+// rest to the cluster just before the request.
 enum class Fault {
   kNone,
   kCrashBefore,      // The process dies; the request never leaves.
@@ -46,22 +46,22 @@ using Views = std::map<std::string, std::int64_t>;
 
 struct RunSpec {
   std::string scenario = "create-ready-delete";  // See scenarios.h.
-  bool controller_writes = false;                // The membership writer; false: daemons.
-  bool own_daemons = false;  // The product's step runs in daemon pods; else they are played.
+  bool controller_writes = false;                // The membership writer. If false, daemons.
+  bool own_daemons = false;  // Daemon pods run the product's code. If false, they are simulated.
   Fault fault = Fault::kNone;
-  // The request at which the fault happens, from 1. Not counted are: openings of watches, which
-  // have their own numbers; of each process, requests for the Lease after the first four; and
+  // Number of the request with the fault, from 1. Three kinds are not counted: openings of watches,
+  // which have their own numbers; a process's requests for the Lease after its first four; and
   // requests while everything is at rest.
   int at = 0;
-  int watch = 0;  // Or the opening of a watch, from 1. A renewed watch counts.
-  // The kinds that the process after a crash sees in an old state, such as "nodes+pods@1017": at
-  // that revision or, without one, at the start of the run, until it comes to rest. With
-  // kViewsStall the running process sees them; without a revision, in the newest state. With
-  // kReadsFail those that nobody can read. Empty: none.
+  int watch = 0;  // Or number of the opening of a watch, from 1. Renewals count.
+  // The stale kinds, such as "nodes+pods@1017". After a crash the next process sees them at that
+  // revision, or at the start of the run if there is none, until it comes to rest. With kViewsStall
+  // the running process sees them at that revision, or in the newest state. With kReadsFail reads
+  // of them fail. Empty if none.
   std::string stale = {};
-  // The seed decides who moves next, how late each actor of the cluster and each cache of the
-  // controller is, and in which order eight workers send the requests of a step. Else actors move
-  // in turn, without delay, and one worker keeps the order.
+  // If true, the seed decides which actor moves next, and how late each actor and each cache of the
+  // controller is. It also decides in which order eight workers send the requests of a step. If
+  // false, actors move in turn without delay, and one worker keeps the order.
   bool mixed = false;
   // A watch of the controller breaks at its next event once it is a second old, so that watches
   // are opened during all phases.
@@ -75,26 +75,26 @@ struct RunSpec {
   std::string mutant = {};  // Name of a wrong rule, see mutants.h. Empty if none.
 };
 
-// Whether the fault is one of the kinds that RunSpec::stale names.
+// Returns whether the fault affects the kinds that RunSpec::stale names.
 [[nodiscard]] bool IsOfKinds(Fault fault);
 
-// Whether the run has no fault, and actors move in turn.
+// Returns whether the run has no fault, one replica and no flaky watches, and actors move in turn.
 [[nodiscard]] bool IsPlain(const RunSpec& spec);
 
-// Whether the run comes to the same states at rest as without a fault and with one leader.
+// Returns whether the run has the same states at rest as without a fault and with one leader.
 [[nodiscard]] bool ChangesNothing(const RunSpec& spec);
 
-// Kinds without a revision get `first`.
+// Parses RunSpec::stale. Kinds without a revision get `first`.
 [[nodiscard]] Views ParseStale(const std::string& stale, std::int64_t first);
 
 [[nodiscard]] std::string ToString(Fault fault);
-// "controller" or "daemon".
+// Returns "controller" or "daemon".
 [[nodiscard]] std::string WriterName(bool controller_writes);
-// "scenario=create-ready-delete writer=controller fault=crash-before at=17 ...": as `simulate`
-// reads it.
+// Returns "scenario=create-ready-delete writer=controller fault=crash-before at=17 ...", which
+// `simulate` reads.
 [[nodiscard]] std::string ToString(const RunSpec& spec);
-// Reads also the older form "workload=W1 manner=cdom strike=crash-before ... end=brief". On error
-// says in `error` what is wrong; then the spec is invalid.
+// Also reads the older form "workload=W1 manner=cdom strike=crash-before ... end=brief". On error
+// sets `error`, and the spec is invalid.
 [[nodiscard]] RunSpec ParseRunSpec(const std::vector<std::string>& words, std::string& error);
 
 }  // namespace simulation

@@ -13,24 +13,25 @@ class World;
 
 struct Scenario {
   const char* name = "";   // In kebab case.
-  const char* alias = "";  // Its number in the test plan, as older replays have it.
+  const char* alias = "";  // Number in the test plan, used by older replays.
   const char* what = "";
   std::vector<std::pair<std::string, std::string>> nodes = {};  // Name and NVLink clique.
-  void (*run)(World& world) = nullptr;  // Up to where all domains may be deleted.
-  bool needs_own_daemons = false;       // Daemons that are played do not model what it tests.
-  // Its user does not wait for rest, or lets two domains compete: the order of events decides.
+  void (*run)(World& world) = nullptr;  // Runs until all domains may be deleted.
+  bool needs_own_daemons = false;       // Simulated daemons cannot show it.
+  // The user does not wait for rest, or two domains compete. So the order of events decides.
   bool order_matters = false;
   bool has_nvidia_permissions = false;  // The controller has only what NVIDIA's chart grants.
-  // Others undo what the controller does for most of it: a plugin its labels, a daemon that
-  // outlives a refused deletion its clique. So what is sent and created grows with time.
+  // For most of the scenario other actors undo the controller's writes: a plugin its labels, a
+  // daemon that outlives a refused deletion its clique. So the number of requests and objects grows
+  // with time.
   bool never_rests = false;
-  // The other correct course, which the scenario takes if its first actor is delayed. Null if both
-  // courses come to the same.
+  // The other correct course, if the first actor is delayed. Null if both courses have the same
+  // states.
   void (*run_otherwise)(World& world) = nullptr;
 };
 
 [[nodiscard]] const std::vector<Scenario>& Scenarios();
-// By name or alias. Null if none has it.
+// Finds by name or alias. Null if none has it.
 [[nodiscard]] const Scenario* FindScenario(const std::string& name);
 
 }  // namespace simulation

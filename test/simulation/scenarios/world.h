@@ -1,4 +1,4 @@
-// The world of one run: a cluster, the controller's processes, and the fault.
+// The world of one run: a cluster, the controller's processes, the fault.
 //
 // For one thread. A scenario acts on it. Violations are collected, and never end a run.
 #pragma once
@@ -23,11 +23,11 @@ namespace simulation {
 
 struct Outcome {
   Violations violations = {};
-  bool faulted = false;                 // The fault happened.
-  int requests = 0;                     // At which a fault could have happened,
-  int watches = 0;                      // and openings of watches.
-  int passes_at_once = 0;               // Of one process, at the most.
-  std::vector<std::string> trace = {};  // Every request and restart, for people; only if asked for.
+  bool faulted = false;                 // Whether the fault happened.
+  int requests = 0;                     // Number of requests with a possible fault,
+  int watches = 0;                      // and of openings of watches.
+  int passes_at_once = 0;               // Maximum of one process.
+  std::vector<std::string> trace = {};  // Requests and restarts, if asked for.
 };
 
 // A domain as its user knows it.
@@ -39,74 +39,74 @@ struct DomainName {
 
 class World {
  public:
-  // Called before each request at which a fault can happen. Its number is outcome().requests or, if
-  // it opens a watch, outcome().watches.
+  // Called before each request at which a fault can happen. The request's number is
+  // outcome().requests, or outcome().watches if it opens a watch.
   using BeforeRequest = std::function<void(const http::Request& request)>;
 
   World(const RunSpec& spec, bool trace, BeforeRequest before_request = {});
 
-  // The whole run: the scenario of the spec, or another in its place, then the end of all domains.
-  // Once.
+  // Runs the spec's scenario, or `scenario`, and then the end of all domains. Call it once.
   void Execute() { Execute(FindScenario(spec_.scenario)->run); }
   void Execute(void (*scenario)(World& world));
 
   [[nodiscard]] const RunSpec& spec() const { return spec_; }
-  // When the nodes existed, and no process had started.
+  // Returns the revision after the nodes were created and before any process started.
   [[nodiscard]] Revision start() const { return start_; }
   // Continues as the run of `spec`. REQUIRES: both runs are the same until now.
   void ContinueAs(const RunSpec& spec);
-  // Shows the oracles what has happened so far, once for all runs that branch off here.
+  // Shows the oracles the events so far, once for all runs that branch off here.
   void RunOraclesSoFar() { oracle_runner_.CatchUp(); }
-  // Whether the fault changes anything at this request.
+  // Returns whether the fault changes anything at this request.
   [[nodiscard]] bool Applies(Fault fault, const http::Request& request) const;
   [[nodiscard]] const Outcome& outcome() const { return outcome_; }
-  // What the run has come to so far; and what it may come to, if its spec ChangesNothing(): the
-  // first is the usual course. `courses` outlives the world.
+  // course() returns the course so far. Expect() sets the correct courses, the usual one first, for
+  // a spec that ChangesNothing(). `courses` must outlive the world.
   [[nodiscard]] const Course& course() const { return course_; }
   void Expect(const std::vector<Course>& courses) { expected_ = &courses; }
 
-  // For scenarios: what exists,
+  // ---- For scenarios: the state.
   [[nodiscard]] Cluster& cluster() { return cluster_; }
   [[nodiscard]] Daemons& daemons() { return daemons_; }
   [[nodiscard]] const Objects& All(Kind kind) const { return cluster_.store().Live(kind); }
   [[nodiscard]] ObjectPtr Get(Kind kind, const kube::ObjectKey& key) const {
     return cluster_.store().Get(kind, key);
   }
-  // what users do; where that is not possible it is left,
+  // ---- For scenarios: users' actions. An impossible action has no effect.
   void CreateDomain(const DomainName& domain);
   void UserDeletes(const DomainName& domain, const std::string& propagation = "Background");
-  // As soon as the name is free a new domain has it.
+  // Creates a new domain as soon as the name is free.
   void UserRecreates(const DomainName& domain);
   void UserDeletes(Kind kind, const kube::ObjectKey& key);
   void UserForceDeletes(const kube::ObjectKey& pod);
   void UserCreates(Kind kind, const std::string& ns, json::Value object);
   void UserEdits(Kind kind, const kube::ObjectKey& key,
                  const std::function<void(json::Value& object)>& change);
-  // A ResourceQuota of the namespace for claim templates; none: it is taken away.
+  // Sets a ResourceQuota of the namespace for claim templates. Empty removes it.
   void SetQuota(const std::string& ns, std::optional<std::size_t> templates);
-  // Until it is called without, every write of the kind by the controller is answered 403.
+  // Refuses the controller's writes of the kind with 403. Empty stops that.
   void RefuseWrites(std::optional<Kind> kind) { refused_ = kind; }
-  void UserLabelsNode(const std::string& node, const std::string& value);  // Empty: takes it off.
-  // Every process of the controller makes room for one that gives daemons this image.
+  void UserLabelsNode(const std::string& node, const std::string& value);  // Empty removes it.
+  // Replaces every controller process by one that gives daemons this image.
   void UpgradeController(const std::string& image);
-  // Pods named after `name`, one for each node, that use the domain.
+  // Starts pods named after `name`, one for each node, that use the domain.
   Workload& StartJob(const std::string& name, const DomainName& domain,
                      std::vector<std::string> nodes);
-  // and how time advances: until no actor has anything to do; or until `done` holds, which it must
-  // by then, unless there was a fault;
+  // ---- For scenarios: time. RunToRest() runs until no actor has anything to do. RunUntil() runs
+  // until `done` holds, which it must at rest, unless there was a fault.
   void RunToRest(const std::string& phase) {
     RunPhase(phase, [](const World&) { return false; });
   }
   void RunUntil(const std::string& phase, const std::function<bool(const World&)>& done);
   void RunFor(std::chrono::seconds time);
-  // what must hold at rest does; a run with a short tail may leave its scenario there;
+  // ---- For scenarios: checks. Rest() checks the oracles of rest; a run with a short tail may
+  // leave its scenario there.
   void CheckRest();
   void Rest(const std::string& phase) {
     RunToRest(phase);
     CheckRest();
     if (spec_.short_tail && outcome_.faulted) throw LeavesScenario();
   }
-  // nothing is sent while nothing happens.
+  // Checks that nothing is sent while nothing happens.
   void CheckQuiet();
   void Say(std::string violation) { outcome_.violations.push_back(std::move(violation)); }
 
@@ -118,7 +118,7 @@ class World {
   base::Result<http::Response> ServeRequest(const std::string& client,
                                             const http::Request& request);
   base::Result<WatchStream> OpenWatch(const std::string& client, const http::Request& request);
-  // `serve` has the server answer it.
+  // `serve` lets the server answer the request.
   template <typename Reply>
   base::Result<Reply> InjectFault(const std::string& client, const http::Request& request,
                                   const std::function<Reply()>& serve);
@@ -128,7 +128,7 @@ class World {
   bool StepUser();
   bool StepRandomActor();
   bool StepActors();
-  void LetPeersLag();  // Those that are new, too.
+  void LetPeersLag();  // Including new peers.
   [[nodiscard]] bool IsRefused(const std::string& client, const http::Request& request) const;
   [[nodiscard]] bool IsUnreadable(const std::string& client, const http::Request& request) const;
   [[nodiscard]] std::optional<Time> NextDue() const;
@@ -141,7 +141,7 @@ class World {
     const ObjectPtr found = Get(Kind::kComputeDomain, domain.key);
     return found && !found->deleting();
   }
-  // Leaves the cluster as a scenario does at its end: nodes run, and jobs are done.
+  // Brings the cluster to the state at a scenario's end: nodes run, and jobs are done.
   void TidyUp();
   [[nodiscard]] std::size_t CountTemplates(const std::string& ns) const;
   [[nodiscard]] std::string WhyOverQuota(const ObjectStore::Admission& write) const;
@@ -154,7 +154,7 @@ class World {
   const BeforeRequest before_request_;
   std::mt19937_64 random_;
   Cluster cluster_;
-  Daemons daemons_;  // None where they are played.
+  Daemons daemons_;  // Empty if daemons are simulated.
   Revision start_ = 0;
   std::vector<std::unique_ptr<Replica>> replicas_;
   SystemUnderTest system_;
@@ -162,14 +162,14 @@ class World {
   int processes_ = 0;
   std::map<std::string, int> lease_requests_ = {};  // By client.
   std::map<std::string, std::size_t> quotas_ = {};  // For claim templates, by namespace.
-  std::optional<Kind> refused_ = {};                // Writes of it fail.
-  Time reads_fail_until_ = {};                      // Those of RunSpec::stale.
+  std::optional<Kind> refused_ = {};                // The kind whose writes fail.
+  Time reads_fail_until_ = {};                      // Reads of RunSpec::stale.
   bool is_quiet_ = false;  // No request is expected, so no fault can happen.
   int steps_ = 0;
   std::vector<Workload*> jobs_;
-  std::size_t lagging_ = 0;  // Of the cluster's actors, so many.
+  std::size_t lagging_ = 0;  // Number of the cluster's actors that lag.
   bool node_is_lost_ = false;
-  std::optional<DomainName> wanted_ = {};  // By a user who waits for its name.
+  std::optional<DomainName> wanted_ = {};  // The domain of a user who waits for its name.
   std::optional<DomainName> first_ = {};   // The domain that the fault of a user hits.
   Outcome outcome_;
   Course course_;

@@ -1,4 +1,4 @@
-// What both stand-ins read: IMEX's configuration, nodes file and hosts file.
+// IMEX's configuration, nodes file and hosts file, for both stand-ins.
 #pragma once
 
 #include <chrono>
@@ -10,11 +10,11 @@
 
 namespace standin {
 
-// For whom IMEX waits before it is READY: IMEX_WAIT_FOR_QUORUM.
+// The nodes that IMEX waits for before it is READY: IMEX_WAIT_FOR_QUORUM.
 enum class Quorum {
-  kNone,      // For nobody.
-  kRecovery,  // For nodes that had imported its memory when it was last ended without a goodbye.
-  kFull,      // For all nodes.
+  kNone,      // No nodes.
+  kRecovery,  // Nodes that had imported its memory when it last ended without notice.
+  kFull,      // All nodes.
 };
 
 struct Config {
@@ -26,30 +26,30 @@ struct Config {
   std::vector<std::string> names = {};  // By index.
   Quorum quorum = Quorum::kRecovery;
   std::chrono::seconds quorum_time{70};              // IMEX_CONN_WAIT_TIMEOUT, with kFull.
-  std::optional<std::chrono::seconds> grace_time{};  // Of a peer that is lost. Empty: for ever.
+  std::optional<std::chrono::seconds> grace_time{};  // For a lost peer. Empty if unlimited.
   bool encrypts = false;
   int log_level = 4;
-  std::string log_file = {};  // Empty: stderr.
+  std::string log_file = {};  // Empty for stderr.
   bool log_appends = true;
 };
 
-// Ends the process, with what is wrong, if it cannot be read.
+// Ends the process, with an error message, if the file cannot be read.
 Config ReadConfig(const std::string& path);
 
-// Addresses of names, as /etc/hosts, or the file that $IMEX_STANDIN_HOSTS names, has them now.
-// Where a name stands twice, the first line counts.
+// Returns the current addresses of names in /etc/hosts, or in the file that $IMEX_STANDIN_HOSTS
+// names. If a name occurs twice, the first line counts.
 std::map<std::string, std::string> ReadHosts();
 
-// Where IMEX keeps who imported its memory.
+// Returns the path of the file in which IMEX keeps its importers.
 std::string PersistFile();
 
-// What a test asks of the stand-ins of one node, in files beside the hosts file that it named, or
-// in /run. Empty if there is no such file.
-//   hosts.state      a state: IMEX stays in it when it comes there, and once it is READY says this
-//   hosts.importers  indices of nodes whose jobs have imported memory of this one
-//   hosts.fails      what IMEX logs as its error before it ends
-//   hosts.deaf       while it exists, IMEX takes no connection of a peer
-//   hosts.hangs      while it exists, IMEX takes the question of -N and does not answer
+// Test controls of one node's stand-ins: files beside the hosts file that a test named, or in /run.
+// Empty if there is no such file.
+//  hosts.state      a state: IMEX stays in it once it reaches it, and reports it once it is READY
+//  hosts.importers  indices of nodes whose jobs have imported memory of this node
+//  hosts.fails      the error that IMEX logs before it ends
+//  hosts.deaf       while it exists, IMEX accepts no connection of a peer
+//  hosts.hangs      while it exists, IMEX accepts the question of -N and does not answer
 std::string StateAskedFor();
 std::set<int> Importers();
 std::string FailureAskedFor();

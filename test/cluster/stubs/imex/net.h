@@ -1,24 +1,25 @@
-// Lines over TCP, for the stand-ins of IMEX. Everything within bounds, since it is they who are
-// tested against.
+// Lines over TCP, for the stand-ins of IMEX.
+//
+// All operations are bounded, because tests run against them.
 #pragma once
 
 #include <string>
 
 namespace standin {
 
-// A socket that does not block; -1: it cannot be. Addresses are IPv4.
+// Returns a non-blocking socket, or -1 on failure. Addresses are IPv4.
 int Listen(const std::string& ip, int port);
-// Begins to connect from `from`.
+// Starts to connect from `from`.
 int Connect(const std::string& from, const std::string& ip, int port);
-// Whether a connection that was begun is there.
+// Returns whether a connection that was started is established.
 bool IsConnected(int fd);
 
-// Appends what has come; false: the other side is gone.
+// Appends received bytes. Returns false if the peer has closed.
 bool Receive(int fd, std::string& text);
 bool Send(int fd, const std::string& text);
 
-// One question and the whole answer; empty: none, or no connection within a second, or no answer
-// within `ms` after that.
+// Sends a question and returns the whole answer. Empty if there is no connection within a second,
+// or no answer within `ms` after that.
 std::string Ask(const std::string& from, const std::string& ip, int port,
                 const std::string& question, int ms);
 

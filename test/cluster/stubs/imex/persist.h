@@ -1,5 +1,7 @@
-// What the stand-in for IMEX keeps over its end: which nodes have imported its memory, under a key
-// of the nodes file. As NVIDIA's guide to IMEX describes persist.dat.
+// State that the stand-in for IMEX keeps after it ends.
+//
+// It keeps which nodes have imported its memory, with a hash of the nodes file. NVIDIA's guide to
+// IMEX describes persist.dat like this.
 #pragma once
 
 #include <set>
@@ -9,11 +11,11 @@
 
 namespace standin {
 
-// Returns the importers that an IMEX noted which did not end by SIGTERM. Empty if there is no such
-// file, or if the nodes file is another one since.
+// Returns the importers of an IMEX that did not end by SIGTERM. Empty if there is no such file, or
+// if the nodes file has changed since.
 std::set<int> ReadImporters(const Config& config);
 
-// Notes these importers in the place of those before. A file that cannot be written is none.
+// Replaces the importers in the file. If it cannot be written, there is none.
 void NoteImporters(const Config& config, const std::set<int>& importers);
 
 }  // namespace standin

@@ -1,11 +1,11 @@
 // Numbers and layouts of NVIDIA's public header nvml.h, copied by value.
 //
-// Nothing here is taken from node/nvml/abi.h, which is held to it: by node/nvml/abi_test.cc, and by
-// the stand-in beside this file, which fills structures by these offsets.
+// Nothing is taken from node/nvml/abi.h. node/nvml/abi_test.cc compares that file with this one.
+// The stand-in beside this file fills structures by these offsets.
 //
-// Source: nvml.h with the mark "NVML VERSION: 13.3.29" (CUDA 13.3, API version 13), as published in
-// NVIDIA/go-nvml, file gen/nvml/nvml.h, commit 8b8585b of 2026-06-26. Sizes and offsets are what a
-// C compiler for x86-64 says of its structures; those for arm64 align the same types alike.
+// Source: nvml.h with the mark "NVML VERSION: 13.3.29" (CUDA 13.3, API version 13), published in
+// NVIDIA/go-nvml, file gen/nvml/nvml.h, commit 8b8585b of 2026-06-26. Sizes and offsets are those
+// of a C compiler for x86-64. The alignment of these types is the same on arm64.
 #pragma once
 
 #include <cstddef>
