@@ -46,7 +46,7 @@ TEST_F(OtherLeadersTest, LeaseThatMayNotBeRead_IsIgnored) {
   leases_.SetReply("b", {.status = 403, .body = "no"});
   Wait();
   EXPECT_EQ(clock_.Now(), began + seconds(1));
-  EXPECT_EQ(logger_.Count("goes on err=403"), 1U);
+  EXPECT_EQ(logger_.Count("continuing err=403"), 1U);
 }
 
 TEST_F(OtherLeadersTest, DeadHolder_IsWaitedFor_AsLongAsItsLeaseLasts) {

@@ -93,7 +93,7 @@ TEST_F(PrepareTest, REV3_N7_EncryptionWithoutKeysIsRefused) {
   settings_.keys_folder = folder_;
   Put("tls.key", "PEM");
   EXPECT_EQ(Wrong(),
-            "IMEX is to encrypt and its keys are missing: open " + folder_ +
+            "IMEX must encrypt, and its keys are missing: open " + folder_ +
                 "/tls.crt: No such file or directory; name a Secret with tls.key, tls.crt and "
                 "ca.crt in the setting daemons.imex.authSecret, or switch "
                 "daemons.imex.authEncryption off");
@@ -119,8 +119,8 @@ TEST_F(PrepareTest, TemplateThatDoesNotParseIsNamedWithItsLine) {
       Wrong(),
       folder_ +
           "/imexd.cfg.tmpl: line 2: \"{{ .Other }}\" is not understood; what is: {{ "
-          ".IMEXCmdBindInterfaceIP }} and {{ .IMEXDaemonNodesConfigPath }}; put the template of "
-          "the kubelet plugin right");
+          ".IMEXCmdBindInterfaceIP }} and {{ .IMEXDaemonNodesConfigPath }}; fix the template of "
+          "the kubelet plugin");
 }
 
 TEST_F(PrepareTest, TemplateThatIsMissingIsNamedWithWhoMountsIt) {

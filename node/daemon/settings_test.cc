@@ -88,11 +88,11 @@ TEST_F(DaemonSettings, WhatIsMissingOrCannotBeIsNamedWithWhoSetsIt) {
   }
   for (const char* bad : {"10.0.0", "10.0.0.7\n10.0.0.8 x", "host"}) {
     Set("POD_IP", bad);
-    EXPECT_NE(Refused().find("is no address"), std::string::npos) << bad;
+    EXPECT_NE(Refused().find("is not an address"), std::string::npos) << bad;
   }
   SetAll();
   Set("CLIQUE_ID", "a/../b");
-  EXPECT_NE(Refused().find("can be no label's value"), std::string::npos);
+  EXPECT_NE(Refused().find("is not a label's value"), std::string::npos);
   SetAll();
   Set("MAX_NODES_PER_IMEX_DOMAIN", "10001");
   EXPECT_NE(Refused().find("10001"), std::string::npos);

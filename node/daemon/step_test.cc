@@ -551,7 +551,7 @@ TEST_F(ControllerWrites, REV3_N8_ImexThatEndsBeforeItWasEverReadyEndsTheProcess)
   Pass(minutes(1));
   ImexEnds();
   EXPECT_TRUE(Decide(self_, observed_, memory_)
-                  .fatal.starts_with("IMEX ended before it was ever ready in this container"));
+                  .fatal.starts_with("IMEX ended before it was ready once in this container"));
 }
 
 TEST_F(ControllerWrites, REV3_N8_ImexThatWasReadyOnceIsStartedAgainInPlace) {

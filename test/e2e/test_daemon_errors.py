@@ -109,8 +109,8 @@ def test_a_probe_says_in_its_status_and_one_line_whether_imex_is_ready(container
 def test_a_daemon_without_an_api_server_says_so_once_and_ends_when_it_is_told(container):
     daemon = Process("daemon", container.command("run"), container.folder)
     try:
-        eventually("the daemon says so", lambda: daemon.says("No API server to talk to"))
+        eventually("the daemon says so", lambda: daemon.says("No API server found"))
     finally:
         daemon.end()
-    assert (daemon.status(), daemon.log.read_text().count("No API server to talk to")) == (0, 1)
+    assert (daemon.status(), daemon.log.read_text().count("No API server found")) == (0, 1)
     assert not container.started.exists()

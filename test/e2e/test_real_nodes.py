@@ -79,7 +79,7 @@ def test_REV3_N1_a_prepare_that_its_kubelet_gave_up_leaves_nothing_and_the_next_
     made(worker("next", "node-1", "given-up"))
     nodes.wait_until_it_runs("next")
     assert nodes.label("node-1") == uid_of(nodes, "given-up")
-    assert log.lines("A claim is prepared", uid=given_up) == []
+    assert log.lines("Prepared a claim", uid=given_up) == []
     assert [file for file in nodes.spec_files("node-1") if given_up in file] == []
     assert nodes.checkpoint("node-1").get(given_up) is None
     assert log.lines("Preparing a claim failed", uid=given_up, err="the kubelet has cancelled the call") != []
@@ -277,7 +277,7 @@ def test_REV3_N5_a_claim_that_waits_for_anothers_channel_is_woken_within_50_ms(n
                                             worker("woken", "node-2", "woken"))
     nodes.kubectl("delete", "pod", "holds", "--timeout=60s")
     released = time_of(log.wait_for("Unprepared a claim", uid=held))
-    prepared = time_of(log.wait_for("A claim is prepared", uid=waiting))
+    prepared = time_of(log.wait_for("Prepared a claim", uid=waiting))
     took_ms = (prepared - released).total_seconds() * 1000
     print(f"from the release of the channel to the next claim's answer: {took_ms:.1f} ms")
     nodes.wait_until_it_runs("woken")
@@ -308,7 +308,7 @@ def test_REV3_N6_a_pod_replaced_in_place_finds_the_label_and_the_daemon_as_they_
     nodes.wait_until_it_runs("replaced-2")
     _, next_uid = nodes.claim_of("replaced-2")
     released = time_of(log.wait_for("Unprepared a claim", uid=uid))
-    prepared = time_of(log.wait_for("A claim is prepared", uid=next_uid))
+    prepared = time_of(log.wait_for("Prepared a claim", uid=next_uid))
     print(f"from the release of the claim to the next claim's answer: {(prepared - released).total_seconds():.2f} s")
     changes = [(one["verb"], one["objectRef"]["name"]) for one in writes_of_plugins(nodes, "nodes", since)]
     assert changes == [], f"got {changes} as changes of nodes, wanted none"
@@ -369,7 +369,7 @@ def encryption_on(nodes, node):
 def test_REV3_N7_encryption_reaches_imex_and_without_all_keys_the_daemon_says_what_it_lacks(nodes, made):
     made(keys_with("tls.key", "tls.crt"), domain("secret"), worker("secret-1", "node-1", "secret"))
     said = eventually("the daemon has ended with a reason", lambda: last_words(nodes, "node-1"))
-    assert "IMEX is to encrypt and its keys are missing: open /imex-keys/ca.crt" in said, said
+    assert "IMEX must encrypt, and its keys are missing: open /imex-keys/ca.crt" in said, said
     assert "daemons.imex.authSecret" in said, said
     assert nodes.pod("secret-1")["status"]["phase"] == "Pending"
     made(keys_with(*KEYS))
@@ -671,12 +671,12 @@ def masked_plugin(nodes, capabilities):
 def test_REV3_X14_what_hides_the_drivers_files_is_unmounted_with_CAP_SYS_ADMIN(nodes):
     with masked_plugin(nodes, ["SYS_ADMIN"]) as pod:
         eventually("the pod is ready", lambda: pod_is_ready(pod()), "True")
-        assert f'is taken away file="{MASKED}"' in said_by(nodes, pod(), "compute-domains")
+        assert f'hid the driver\'s file in this container file="{MASKED}"' in said_by(nodes, pod(), "compute-domains")
 
 
 def test_REV3_X14_without_CAP_SYS_ADMIN_the_plugin_names_what_hides_the_drivers_files(nodes):
     with masked_plugin(nodes, []) as pod:
-        for words in (f'cannot be taken away file="{MASKED}" error="Operation not permitted"',
+        for words in (f'hides the driver\'s file in this container file="{MASKED}" error="Operation not permitted"',
                       f"{MASKED}/fabric-imex-mgmt does not exist"):
             eventually(f"the plugin says '{words}'", lambda words=words: words in said_by(nodes, pod(), "compute-domains"), within=30)
 

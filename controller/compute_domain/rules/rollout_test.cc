@@ -418,7 +418,7 @@ TEST(PlanRoll, C5_OnlyAPodThatShouldServeCanFail) {
   for (const Row& row : rows) {
     Observed observed = Outdated();
     DaemonPod& made = MakeFromNewTemplate(observed);
-    EXPECT_NE(RollOf(observed).failed.find("pods/cdom-system/daemon-node-1 on node-1, made"),
+    EXPECT_NE(RollOf(observed).failed.find("pods/cdom-system/daemon-node-1 on node-1, created"),
               std::string::npos);
     row.change(observed, made);
     EXPECT_EQ(RollOf(observed).failed, "") << row.what;

@@ -320,7 +320,7 @@ void ClaimQueue::Answer(ClaimRequest& request, const AnswerKubelet& answer) {
   const auto level = request.is_withdrawn() ? base::LogLevel::kInfo : base::LogLevel::kError;
   const std::string claim = request.name.ns + "/" + request.name.name;
   if (done) {
-    state_.logger.Info(prepares ? "A claim is prepared" : "Unprepared a claim",
+    state_.logger.Info(prepares ? "Prepared a claim" : "Unprepared a claim",
                        {{"claim", claim}, {"uid", request.name.uid}});
   } else {
     state_.logger.Log(level, prepares ? "Preparing a claim failed" : "Unpreparing a claim failed",

@@ -151,7 +151,7 @@ TEST_F(ProbeNodeTest, ClaimsOfThisBootAloneAreHeldByPods) {
 TEST_F(ProbeNodeTest, NodeThatHasAllIsNotWaitedFor) {
   EXPECT_TRUE(WaitForNode(Context()));
   EXPECT_EQ(pauses_, 0);
-  EXPECT_EQ(said_, "This node has what it takes: driver 580.95.05, containerd://2.1.4\n");
+  EXPECT_EQ(said_, "This node has everything that is needed: driver 580.95.05, containerd://2.1.4\n");
 }
 
 TEST_F(ProbeNodeTest, WhatIsMissingIsSaidOnceAndWaitedForAsLongAsTheSettingsSay) {
@@ -170,7 +170,7 @@ TEST_F(ProbeNodeTest, WhatComesMeanwhileIsEnough) {
   EXPECT_TRUE(WaitForNode(Context()));
   EXPECT_EQ(pauses_, 3);
   EXPECT_TRUE(
-      said_.ends_with("This node has what it takes: driver 580.95.05, containerd://2.1.4\n"));
+      said_.ends_with("This node has everything that is needed: driver 580.95.05, containerd://2.1.4\n"));
 }
 
 TEST_F(ProbeNodeTest, FactsAreSaidOnceAndOnlyIfAskedFor) {

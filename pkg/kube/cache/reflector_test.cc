@@ -381,7 +381,7 @@ TEST(Reflector, F27_ListThatGoesBackInTimeIsTakenAndNamedInTheLog) {
   world.Reply(200, Page("60", {Object("a", 50)}));
   EXPECT_EQ(world.sink.objects, (Objects{{"a", "v@50"}}));
   EXPECT_EQ(world.reflector->versions_gone_back(), 1U);
-  EXPECT_EQ(world.logger.Count("went back in time"), 1U);
+  EXPECT_EQ(world.logger.Count("versions went backwards"), 1U);
   (void)world.Next();
   EXPECT_TRUE(world.Asks("resourceVersion=60&"));
 }

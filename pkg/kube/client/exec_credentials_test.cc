@@ -73,7 +73,7 @@ TEST_F(ExecCredentialsTest, CR5_RejectedTokenIsReplacedAndAskingForItRunsNothing
   Advance(minutes(1));
   credentials_.Invalidate();
   credentials_.Invalidate();
-  EXPECT_EQ(log_.Count("The API server rejects what the exec plugin printed"), 1U);
+  EXPECT_EQ(log_.Count("The API server rejected the exec plugin"), 1U);
   EXPECT_EQ(credentials_.BearerToken(), "first");
   EXPECT_EQ(runs_, 1);
   credentials_.RunIfDue({});

@@ -52,11 +52,11 @@ TEST_F(ConfigLoaderTest, ErrorIsLoggedOnce_AndItIsLoadedAgainEvery5Seconds) {
   clock_.Advance(seconds(5));
   EXPECT_FALSE(loader_.Poll(minutes(1)));
   EXPECT_EQ(loads_, 2);
-  EXPECT_EQ(logger_.Count("No API server to talk to"), 1U);
+  EXPECT_EQ(logger_.Count("No API server found"), 1U);
   wrong_ = "no user";
   clock_.Advance(seconds(5));
   EXPECT_FALSE(loader_.Poll(minutes(1)));
-  EXPECT_EQ(logger_.Count("No API server to talk to"), 2U) << "another error is news";
+  EXPECT_EQ(logger_.Count("No API server found"), 2U) << "another error is news";
 }
 
 TEST_F(ConfigLoaderTest, GoodOneIsLoadedAgainWhenTheCallerSaid) {

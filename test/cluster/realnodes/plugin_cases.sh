@@ -92,7 +92,7 @@ once_that_is_put_right_each_node_publishes_its_devices() {
   wait_for 60 "each node publishes its devices" each_has_own_devices || { what_keeps_our_plugin; return 1; }
   system rollout status daemonset/cdom-kubelet-plugin --timeout=60s || { what_keeps_our_plugin; return 1; }
   for node in "${nodes[@]}"; do
-    wait_for 30 "the kubelet has taken it" own_logged "$node" 'has registered the plugin' || { what_keeps_our_plugin; return 1; }
+    wait_for 30 "the kubelet has taken it" own_logged "$node" 'kubelet registered the plugin' || { what_keeps_our_plugin; return 1; }
   done
   # Containers that have ended stay for a while.
   wait_for 90 "the pods of before are gone" at_rest_twice || return 1
@@ -136,7 +136,7 @@ our_plugin_that_is_killed_goes_on_from_what_it_noted() {
   local node=node-2
   own_plugin_killed "$node" || return 1
   wait_for 30 "it has read its notes" own_logged "$node" 'Read the checkpoint.*claims="2"' || { what_keeps_our_plugin; return 1; }
-  wait_for 30 "the kubelet has taken it" own_logged "$node" 'has registered the plugin' || { what_keeps_our_plugin; return 1; }
+  wait_for 30 "the kubelet has taken it" own_logged "$node" 'kubelet registered the plugin' || { what_keeps_our_plugin; return 1; }
   # The label of the node was not taken for one that nobody needs.
   [[ $(kubectl get node "$node" -o 'jsonpath={.metadata.labels.resource\.nvidia\.com/computeDomain}') == "$(domain_uid)" ]] || return 1
   # Another pod takes the place of the one there: its claim is taken back, and the next one is prepared.
@@ -193,7 +193,7 @@ a_kubelet_and_a_containerd_that_start_again_leave_the_job_alone_and_serve_the_ne
   [[ $(workers_beside none) == "$others" ]] || { echo "$others"; workers_beside none; return 1; }
   another_gets_its_channel_on "$node"
 }
-times_registered() { own_logs "$1" | grep -c 'has registered the plugin'; }
+times_registered() { own_logs "$1" | grep -c 'kubelet registered the plugin'; }
 has_registered_more() { (($(times_registered "$1") > $2)); }
 
 pods_that_are_deleted_by_force_come_back_with_their_channels() {
@@ -271,7 +271,7 @@ a_prepare_that_waits_is_woken_by_the_write_that_it_waits_for() {
     for write in "${writes[@]}"; do ((write <= at)) && last=$write; done
     [[ -n $last ]] || return 1
     if ((at - last > most)); then most=$((at - last)); fi
-  done < <(for node in "${nodes[@]}"; do own_logs "$node"; done | grep 'A claim is prepared claim="default/real-' | awk -v day="$(date -u +%F)" '{ print day "T" $2 "Z" }')
+  done < <(for node in "${nodes[@]}"; do own_logs "$node"; done | grep 'Prepared a claim claim="default/real-' | awk -v day="$(date -u +%F)" '{ print day "T" $2 "Z" }')
   figure="at most $((most / 1000)) ms"
   ((most > 0 && most < 500000))
 }

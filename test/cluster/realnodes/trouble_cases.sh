@@ -174,7 +174,7 @@ a_job_whose_claims_nvidias_plugin_prepared_goes_on_under_ours() {
   wait_for 60 "ours has gone on from the first's notes" own_logged "${swapped[0]}" 'Read the checkpoint.*claims="2".*unreadable=""' || { what_keeps_our_plugin; return 1; }
   wait_for 60 "and from the latest's" own_logged "${swapped[1]}" 'Read the checkpoint.*claims="4".*unreadable=""' || { what_keeps_our_plugin; return 1; }
   for node in "${swapped[@]}"; do
-    wait_for 30 "the kubelet has taken it" own_logged "$node" 'has registered the plugin' || { what_keeps_our_plugin; return 1; }
+    wait_for 30 "the kubelet has taken it" own_logged "$node" 'kubelet registered the plugin' || { what_keeps_our_plugin; return 1; }
   done
   [[ $(swapped_run) == "$before" ]] || { echo "$before"; swapped_run; return 1; }
   for node in "${swapped[@]}"; do channel_in "$(worker_on "$node")" "$node" || return 1; done
