@@ -3,7 +3,7 @@
 //
 // It deletes nothing. Every write names the incarnation and version of the object that was read, so
 // that it may be repeated at any time. Bounds: one request in flight, 1000 pages of 500 objects for
-// each kind, a few attempts for each object, a minute for the Leases.
+// each kind, a few attempts for each object, two minutes for the Leases.
 #pragma once
 
 #include <chrono>
@@ -34,8 +34,8 @@ struct World {
 
 // kConflict: a controller leads, and would put the finalizers back, or there is no Lease that could
 // say that none does; nothing was done. Where the namespace of the Leases does not exist, or is
-// being deleted, no Lease is needed. Anything else: what could not be read or released, after
-// everything that could.
+// being deleted, the Leases of all namespaces count, and none is needed. Anything else: what could
+// not be read or released, after everything that could.
 [[nodiscard]] base::Result<void> ReleaseFinalizers(const UninstallOptions& options,
                                                    const World& world);
 
