@@ -1162,6 +1162,12 @@ TEST(DecideDeletionStatus, DomainThatIsDeletedIsNotReadyWhateverItsMembersAre) {
   const DomainStatus failed = StatusOf(failing, DeletionWait{}, membership);
   EXPECT_EQ(fixtures::ReasonOf(failed, "Ready"), "DeletionBlocked");
   EXPECT_EQ(MessageOf(failed, "Ready"), "delete DaemonSet: 403");
+
+  Observed unprovided = observed;
+  fixtures::Fail(unprovided, Concern::kChildren,
+                 {.reason = "TemplateNameTaken", .message = "Create this domain again"});
+  EXPECT_EQ(fixtures::ReasonOf(StatusOf(unprovided, DeletionWait{}, membership), "Ready"),
+            "Deleting");
 }
 
 // ---- When it is written.
