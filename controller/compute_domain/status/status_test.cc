@@ -259,8 +259,9 @@ TEST(DecideStatus, S7_CliqueWhoseNameIsNoCliquesIsIgnoredAndTold) {
   const DomainStatus status = StatusOf(observed);
   EXPECT_EQ(status.nodes, before.nodes);
   EXPECT_EQ(status.Find("Ready")->status, "True");
-  EXPECT_NE(status.Find("Provisioned")->message.find("Ignored, for their names are of no clique"),
-            std::string::npos);
+  EXPECT_NE(
+      status.Find("Provisioned")->message.find("Ignored, because their names belong to no clique"),
+      std::string::npos);
 }
 
 TEST(DecideStatus, S7_CliqueOfAStrangerIsNotEvenTold) {
@@ -1545,7 +1546,7 @@ TEST(DecideStatus, REV3_F3_DaemonsThatAreNotReadAreToldBesideWhatIsWrong) {
   EXPECT_EQ(fixtures::ReasonOf(StatusOf(observed), "MembersReady"), "DaemonsNotRead");
   observed.children.daemon_pods[0].ready = false;
   EXPECT_EQ(fixtures::ReasonOf(StatusOf(observed), "MembersReady"), "MembersNotReady");
-  EXPECT_NE(MessageOf(StatusOf(observed), "MembersReady").find("Daemon pods or cliques are not"),
+  EXPECT_NE(MessageOf(StatusOf(observed), "MembersReady").find("Daemon pods or cliques cannot be"),
             std::string::npos);
 }
 
@@ -1556,7 +1557,7 @@ TEST(DecideStatus, REV3_F3_NodesThatAreNotReadAreToldBesideWhatIsWrong) {
   EXPECT_EQ(fixtures::ReasonOf(StatusOf(observed), "MembersReady"), "NodesNotRead");
   observed.children.daemon_pods[0].ready = false;
   EXPECT_EQ(fixtures::ReasonOf(StatusOf(observed), "MembersReady"), "MembersNotReady");
-  EXPECT_NE(MessageOf(StatusOf(observed), "MembersReady").find("Nodes are not read"),
+  EXPECT_NE(MessageOf(StatusOf(observed), "MembersReady").find("Nodes cannot be read"),
             std::string::npos);
 }
 
