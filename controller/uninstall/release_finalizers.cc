@@ -39,11 +39,57 @@ Result<bool> IsEnding(const std::string& ns, const World& world) {
   return !object["metadata"]["deletionTimestamp"].AsString().empty();
 }
 
-// Without a Lease nothing says whether a controller runs.
-Result<void> CheckThatNoneIsNeeded(const std::vector<kube::ObjectKey>& leases, const World& world) {
+// Returns once nobody can hold one of the Leases; a failure if a controller holds one.
+Result<void> CheckHolders(kube::LeaseSurvey& survey, const World& world) {
+  constexpr std::chrono::seconds kTimeout{30};
+  for (seconds passed{0};; ++passed) {
+    survey.Look(world.transport, kTimeout, passed);
+    if (survey.error()) return tl::unexpected(*survey.error());
+    if (survey.alive()) {
+      const kube::LeaseHolder& holder = *survey.alive();
+      return Fail(
+          ErrorCode::kConflict,
+          holder.name + " holds the Lease " + kube::ToString(holder.lease) +
+              " and would put the finalizers back. Stop the controller first (kubectl scale "
+              "deployment cdom-controller -n " +
+              holder.lease.ns + " --replicas=0), or use --force.");
+    }
+    const std::optional<kube::LeaseHolder> holder = survey.MayBeAlive(passed);
+    if (!holder) return {};
+    if (passed == seconds(0)) {
+      world.say("Lease " + kube::ToString(holder->lease) + " names " + holder->name + "; waiting " +
+                std::to_string(holder->duration.count()) + " s to see whether it lives");
+    }
+    world.wait(seconds(1));
+  }
+}
+
+// The Leases of these names in all namespaces.
+Result<std::vector<kube::ObjectKey>> FindLeases(const std::vector<kube::ObjectKey>& leases,
+                                                const World& world) {
+  std::vector<kube::ObjectKey> found;
+  for (const kube::ObjectKey& lease : leases) {
+    const http::Request request = kube::ListRequest(
+        kube::kLeases, {.field_selector = "metadata.name=" + lease.name, .metadata_only = true});
+    const http::Response reply = TRY(Send(world, request));
+    const kube::ListPage list = TRY(kube::ReadListPage(reply.body));
+    for (const std::string_view item : list.items) {
+      const json::Document object = TRY(json::ParseRepaired(item));
+      found.push_back(TRY(kube::DecodeMeta(object)).key);
+    }
+  }
+  return found;
+}
+
+// Without a Lease nothing says whether a controller runs. A namespace that does not exist may have
+// been deleted, or is misspelt: then a controller may lead in another one.
+Result<void> CheckElsewhere(const std::vector<kube::ObjectKey>& leases, const World& world) {
   const std::string& ns = leases.front().ns;
   if (TRY(IsEnding(ns, world))) {
-    world.say("namespace " + ns + " is deleted, and its Leases with it");
+    kube::LeaseSurvey survey(TRY(FindLeases(leases, world)));
+    TRY(CheckHolders(survey, world));
+    world.say("namespace " + ns +
+              " is being deleted or does not exist, and no controller leads in another one");
     return {};
   }
   std::string names;
@@ -57,29 +103,10 @@ Result<void> CheckThatNoneIsNeeded(const std::vector<kube::ObjectKey>& leases, c
 }
 
 Result<void> CheckLeases(const std::vector<kube::ObjectKey>& leases, const World& world) {
-  constexpr std::chrono::seconds kTimeout{30};
   kube::LeaseSurvey survey(leases);
-  for (seconds passed{0};; ++passed) {
-    survey.Look(world.transport, kTimeout, passed);
-    if (survey.error()) return tl::unexpected(*survey.error());
-    if (survey.alive()) {
-      const kube::LeaseHolder& holder = *survey.alive();
-      return Fail(
-          ErrorCode::kConflict,
-          holder.name + " holds the Lease " + kube::ToString(holder.lease) +
-              " and would put the finalizers back. Stop the controller first (kubectl scale "
-              "deployment cdom-controller -n " +
-              holder.lease.ns + " --replicas=0), or use --force.");
-    }
-    if (passed == seconds(0) && !survey.AnyExists()) return CheckThatNoneIsNeeded(leases, world);
-    const std::optional<kube::LeaseHolder> holder = survey.MayBeAlive(passed);
-    if (!holder) return {};
-    if (passed == seconds(0)) {
-      world.say("Lease " + kube::ToString(holder->lease) + " names " + holder->name + "; waiting " +
-                std::to_string(holder->duration.count()) + " s to see whether it lives");
-    }
-    world.wait(seconds(1));
-  }
+  TRY(CheckHolders(survey, world));
+  if (survey.AnyExists()) return {};
+  return CheckElsewhere(leases, world);
 }
 
 // The version in which claim templates are served; empty: none is, so there are none.

@@ -2,8 +2,8 @@
 //
 // Afterwards no object waits for a controller that does not exist. It deletes nothing. Every write
 // names the UID and resourceVersion that was read, so the command may be repeated at any time.
-// Bounds: one request at a time; 1000 pages of 500 objects per kind; five attempts per object; a
-// minute for the Leases.
+// Bounds: one request at a time; 1000 pages of 500 objects per kind; five attempts per object; two
+// minutes for the Leases.
 #pragma once
 
 #include <chrono>
@@ -34,9 +34,10 @@ struct World {
 };
 
 // Fails with kConflict, before any write, if a controller leads: it would add the finalizers again.
-// Also fails so if no Lease exists, because then nothing shows whether a controller leads. No Lease
-// is needed if its namespace does not exist or is being deleted. Any other error names an object
-// that could not be read or released; the command has tried all others.
+// Also fails so if no Lease exists, because then nothing shows whether a controller leads. If the
+// namespace of the Leases does not exist, or is being deleted, the Leases of all namespaces count,
+// and none is needed. Any other error names an object that could not be read or released; the
+// command has tried all others.
 [[nodiscard]] base::Result<void> ReleaseFinalizers(const UninstallOptions& options,
                                                    const World& world);
 

@@ -74,7 +74,8 @@ class Cluster final : public http::Transport {
   Lines said;
   seconds waited{0};
   std::string lease = "cdom-controller";  // The one that exists; empty: none does.
-  std::string holder;                     // Of the Lease; empty: nobody.
+  std::string lease_ns = fixtures::kDriverNs;
+  std::string holder;  // Of the Lease; empty: nobody.
   // Of the namespace of the Leases; empty: it does not exist.
   std::string ns = R"({"metadata":{"name":"cdom-system"}})";
   int lease_version = 1;
@@ -89,6 +90,17 @@ class Cluster final : public http::Transport {
   std::string unreadable = "-";
 
  private:
+  json::Value Lease() const {
+    json::Value object;
+    object["metadata"]["name"] = lease;
+    object["metadata"]["namespace"] = lease_ns;
+    object["metadata"]["uid"] = "lease";
+    object["metadata"]["resourceVersion"] = std::to_string(lease_version);
+    object["spec"]["holderIdentity"] = holder;
+    object["spec"]["leaseDurationSeconds"] = 15;
+    return object;
+  }
+
   std::optional<Reply> Intercept(const std::string& line) {
     if (line.find(fails) != std::string::npos && fail_times-- > 0) {
       return fixtures::MapServer::Fail(fail_status, fail_status == 409 ? "Conflict" : "Because");
@@ -106,14 +118,15 @@ class Cluster final : public http::Transport {
       return fixtures::MapServer::Ok(*json::Parse(ns));
     }
     if (line.find("/leases/") != std::string::npos) {
-      if (lease.empty() || !line.ends_with("/" + lease)) {
-        return fixtures::MapServer::Fail(404, "NotFound");
-      }
-      json::Value object;
-      object["metadata"]["resourceVersion"] = std::to_string(lease_version);
-      object["spec"]["holderIdentity"] = holder;
-      object["spec"]["leaseDurationSeconds"] = 15;
-      return fixtures::MapServer::Ok(object);
+      const bool exists =
+          !lease.empty() && line.ends_with("/namespaces/" + lease_ns + "/leases/" + lease);
+      return exists ? fixtures::MapServer::Ok(Lease()) : fixtures::MapServer::Fail(404, "NotFound");
+    }
+    if (line.starts_with("GET /apis/coordination.k8s.io/v1/leases?")) {
+      json::Value list;
+      list["items"] = json::Value::Array({});
+      if (line.ends_with("=metadata.name%3D" + lease)) list["items"].Append(Lease());
+      return fixtures::MapServer::Ok(list);
     }
     const std::string group = "GET /apis/resource.k8s.io/";
     if (line.starts_with(group) && line.find('/', group.size()) == std::string::npos) {
@@ -214,8 +227,27 @@ TEST(ReleaseFinalizers, NoLease_IsNoRefusal_OnceItsNamespaceIsDeleted) {
     cluster.ns = ns;
     ASSERT_TRUE(cluster.Release()) << ns;
     EXPECT_FALSE(cluster.HoldsAny());
-    EXPECT_EQ(cluster.said.front(), "namespace cdom-system is deleted, and its Leases with it");
+    EXPECT_EQ(
+        cluster.said.front(),
+        "namespace cdom-system is being deleted or does not exist, and no controller leads in "
+        "another one");
   }
+}
+
+TEST(ReleaseFinalizers, LeaderInAnotherNamespace_IsARefusal_IfTheNamespaceIsMisspelt) {
+  Cluster cluster(MadeByTheReference());
+  cluster.ns.clear();
+  cluster.lease_ns = "elsewhere";
+  cluster.holder = "controller-0";
+  cluster.renews = true;
+  const auto result = cluster.Release();
+  ASSERT_FALSE(result);
+  EXPECT_NE(result.error().message.find("controller-0 holds the Lease elsewhere/cdom-controller"),
+            std::string::npos)
+      << result.error().message;
+  EXPECT_EQ(cluster.Patches(), 0);
+  cluster.renews = false;
+  EXPECT_TRUE(cluster.Release());
 }
 
 // Nothing is released if requests with this text are forbidden.
@@ -233,6 +265,13 @@ TEST(ReleaseFinalizers, NamespaceThatCannotBeRead_IsARefusal) {
   Cluster cluster(MadeByTheReference());
   cluster.lease.clear();
   ExpectRefusalWithout("GET /api/v1/namespaces/cdom-system", cluster);
+}
+
+TEST(ReleaseFinalizers, LeasesThatCannotBeListed_AreARefusal) {
+  Cluster cluster(MadeByTheReference());
+  cluster.lease.clear();
+  cluster.ns.clear();
+  ExpectRefusalWithout("/leases?", cluster);
 }
 
 TEST(ReleaseFinalizers, HolderThatDiedIsWaitedForAsLongAsItsLeaseLasts) {

@@ -26,6 +26,17 @@ std::size_t Distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
+// For the first words of a name, such as "--leader-election".
+std::string ShortestThatBeginsWith(std::string_view words, std::span<const std::string> known) {
+  std::string shortest;
+  if (words.size() <= std::string_view("--").size()) return shortest;
+  for (const std::string& candidate : known) {
+    if (!candidate.starts_with(std::string(words) + "-")) continue;
+    if (shortest.empty() || candidate.size() < shortest.size()) shortest = candidate;
+  }
+  return shortest;
+}
+
 }  // namespace
 
 std::string Nearest(std::string_view name, std::span<const std::string> known) {
@@ -39,7 +50,7 @@ std::string Nearest(std::string_view name, std::span<const std::string> known) {
     fewest = changes;
     nearest = candidate;
   }
-  return nearest;
+  return nearest.empty() ? ShortestThatBeginsWith(name, known) : nearest;
 }
 
 std::string DidYouMean(std::string_view name, std::span<const std::string> known) {

@@ -15,6 +15,13 @@ TEST(DidYouMean, NameWithFewChanges_IsSuggested) {
   EXPECT_EQ(DidYouMean("rnu", kKnown), "; did you mean run?");
 }
 
+TEST(DidYouMean, FirstWordsOfLongerNames_SuggestTheShortest) {
+  const std::vector<std::string> known = {"--leader-election-retry-period",
+                                          "--leader-election-enabled", "--leader"};
+  EXPECT_EQ(Nearest("--leader-election", known), "--leader-election-enabled");
+  for (const char* name : {"-", "--", "--leader-elec"}) EXPECT_EQ(Nearest(name, known), "") << name;
+}
+
 TEST(DidYouMean, NameWithManyChanges_IsNot) {
   for (const char* name : {"--colour-of-the-output", "", "x", "serve"}) {
     EXPECT_EQ(DidYouMean(name, kKnown), "") << name;

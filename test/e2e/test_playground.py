@@ -166,6 +166,28 @@ def test_each_command_that_shows_whether_a_controller_runs_succeeds(playground):
     assert run_commands(playground, "docs/controller-down.md") == 2
 
 
+def looks():
+    """Where to look when it fails: the commands of README.md, of which the first is about the controller, and of each symptom."""
+    [section] = re.findall(r"^## When it fails\n(.*?)^## ", (REPO / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    symptoms = re.findall(r"^\|[^|]*\|[^|]*`(kubectl [^`]*)`", (REPO / "docs/symptoms.md").read_text(), re.MULTILINE)
+    return re.findall(r"`(kubectl [^`]*)`", section) + symptoms
+
+
+@pytest.mark.usefixtures("no_domain")
+def test_each_command_that_shows_what_fails_succeeds(playground):
+    playground.kubectl("apply -f examples/quickstart.yaml")
+    playground.kubectl("wait --for=condition=MembersReady cdom/quickstart --timeout=60s")
+    commands = looks()
+    assert commands[0].startswith("kubectl -n cdom-system get lease cdom-controller ")
+    assert len(commands) >= 14
+    for command in commands:
+        for placeholder, name in (("NAMESPACE", "default"), ("NAME", "quickstart"), ("NODE", "node-003")):
+            command = re.sub(rf"\b{placeholder}(?=$| |/)", name, command)
+        status, printed = run(playground, command)
+        assert status == 0, (command, printed)
+        assert printed.strip() not in ("", "No resources found"), command
+
+
 @pytest.mark.usefixtures("no_domain")
 def test_a_controller_that_is_dead_can_be_seen_ends_no_pod_and_is_started_again(playground):
     playground.kubectl("apply -f examples/quickstart.yaml")

@@ -21,7 +21,8 @@ FINALIZER = "resource.nvidia.com/computeDomain"
 HELD = {"computedomains": ("computedomain", "default"), "resourceclaimtemplates": ("resourceclaimtemplate", "default"),
         "daemonsets": ("daemonset", "cdom-system")}
 GUARDS = ("leases", "namespaces")  # What tells whether a controller leads.
-RIGHTS = [*((verb, resource) for resource in HELD for verb in ("get", "list", "patch")), *(("get", guard) for guard in GUARDS)]
+RIGHTS = [*((verb, resource) for resource in HELD for verb in ("get", "list", "patch")),
+          ("list", "leases"), *(("get", guard) for guard in GUARDS)]
 
 
 class Quicker(http.server.BaseHTTPRequestHandler):
@@ -86,7 +87,8 @@ def objects(cluster, removed_later):
 
 @pytest.fixture
 def release(cluster, programs, tmp_path):
-    """release(): status and words of the command, as the Job's account, between whose look and write somebody is quicker."""
+    """release([namespace of the controller]): status and words of the command, as the Job's account, between whose look and write
+    somebody is quicker."""
     config = json.loads(cluster.kubectl("config", "view", "--raw", "-o", "json"))
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Quicker)
     server.upstream = urllib.parse.urlsplit(config["clusters"][0]["cluster"]["server"]).netloc
@@ -104,11 +106,11 @@ def release(cluster, programs, tmp_path):
     path = tmp_path / "kubeconfig"
     path.write_text(json.dumps(config))
 
-    def run():
+    def run(namespace="cdom-system"):
         done = subprocess.run(
             [programs / "compute-domain-controller", "release-finalizers"], check=False, timeout=120, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            env={"PATH": os.environ["PATH"], "KUBECONFIG": str(path), "NAMESPACE": "cdom-system"})
+            env={"PATH": os.environ["PATH"], "KUBECONFIG": str(path), "NAMESPACE": namespace})
         return done.returncode, done.stdout
     yield run
     server.shutdown()
@@ -165,6 +167,8 @@ def test_REV3_X14_the_job_takes_finalizers_off_also_where_somebody_is_quicker(cl
     status, said = release()
     assert status == 0, said
     assert holders(cluster) == [], said
+    status, said = release("no-such-namespace")
+    assert (status, "no controller leads in another one" in said) == (0, True), said
     # That there is no Lease is an answer. What is of no resource asks which versions are served.
     used = {(one["verb"], one["objectRef"]["resource"]) for one in cluster.requests_of(WHO, since)
             if "objectRef" in one and one["responseStatus"]["code"] in (200, 404)}
@@ -178,11 +182,25 @@ def test_REV3_X14_the_job_takes_finalizers_off_also_where_somebody_is_quicker(cl
 def test_REV3_X14_the_job_fails_without_the_right_to(cluster, role, release, lease, verb, resource):
     if resource != "namespaces":  # It is asked about where there is no Lease.
         lease()
+    # The Leases of all namespaces are listed if that of the controller does not exist.
+    namespace = "no-such-namespace" if (verb, resource) == ("list", "leases") else "cdom-system"
     with without(cluster, role, verb, resource):
-        status, said = release()
+        status, said = release(namespace)
     assert status != 0, said
     # Who may not look again gives up at what it was told when it wrote.
     why = "409 Conflict" if verb == "get" and resource in HELD else f'cannot {verb} resource "{resource}"'
     assert why in said, said
     # What the right is not about is released all the same; without a look at the Leases nothing is.
     assert holders(cluster) == (list(HELD) if resource in GUARDS else [resource]), said
+
+
+@pytest.mark.usefixtures("objects", "role")
+def test_nothing_is_released_under_a_leader_if_the_namespace_is_misspelt(cluster, release):
+    cluster.run_controller()
+    try:
+        status, said = release("cdom-sytem")
+        assert status == 1, said
+        assert "holds the Lease cdom-system/cdom-controller" in said, said
+        assert "released" not in said, said
+    finally:
+        cluster.end_controller()

@@ -28,25 +28,28 @@ bool IsGpuClass(std::string_view name) {
          name != api::kDaemonDeviceClass;
 }
 
-// An annotation of GPUs that is invalid, and what to use. Empty if both are valid.
+// The annotations of GPUs that are invalid, and what to use. Empty if both are valid.
 std::string FindInvalidGpus(const Observed& observed) {
   constexpr std::string_view kMeanwhile =
       " is ignored, and the claim template stays as it is, or is created without GPUs: use ";
   const std::string& asked = observed.domain->gpus;
   const std::string& device_class = observed.domain->gpu_class;
+  std::string message;
+  const auto add = [&](std::string_view key, const std::string& valid) {
+    message += (message.empty() ? "" : " ") + ("Annotation " + std::string(key)) +
+               std::string(kMeanwhile) + valid + ".";
+  };
   if (!device_class.empty() && !IsGpuClass(device_class)) {
-    return "Annotation " + std::string(api::kGpuClassAnnotation) + std::string(kMeanwhile) +
-           "the name of a DeviceClass of GPUs, such as " + std::string(api::kGpuDeviceClass) + ".";
-  }
-  if (!device_class.empty() && asked.empty()) {
-    return "Annotation " + std::string(api::kGpuClassAnnotation) + std::string(kMeanwhile) +
-           "it together with " + std::string(api::kGpusAnnotation) + ".";
+    add(api::kGpuClassAnnotation,
+        "the name of a DeviceClass of GPUs, such as " + std::string(api::kGpuDeviceClass));
+  } else if (!device_class.empty() && asked.empty()) {
+    add(api::kGpuClassAnnotation, "it together with " + std::string(api::kGpusAnnotation));
   }
   if (!asked.empty() && asked != "All" && !ParseGpuCount(asked)) {
-    return "Annotation " + std::string(api::kGpusAnnotation) + std::string(kMeanwhile) +
-           "a number from 1 to " + std::to_string(kGpusMax) + ", or All for all of a node.";
+    add(api::kGpusAnnotation,
+        "a number from 1 to " + std::to_string(kGpusMax) + ", or All for all of a node");
   }
-  return {};
+  return message;
 }
 
 // Of a key of cdom.dev/ that means nothing on a domain, such as "label cdom.dev/gpus".

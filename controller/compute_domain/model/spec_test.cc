@@ -159,6 +159,7 @@ TEST(FindGpus, F5_ClassThatIsNoneOfGpusIsNamedAndOneAloneAsksForNothing) {
 TEST(FindInvalidAnnotation, REV3_W7_AllThatIsInvalid_IsInOneMessage) {
   Observed observed = Converged();
   observed.domain->gpus = "lots";
+  observed.domain->gpu_class = "Not a class";
   observed.domain->deletion_grace = "5";
   observed.domain->paused = "yes";
   observed.domain->daemon_roll = "now";
@@ -166,10 +167,11 @@ TEST(FindInvalidAnnotation, REV3_W7_AllThatIsInvalid_IsInOneMessage) {
   observed.domain->placement_group = "a b";
   const auto invalid = FindInvalidAnnotation(observed);
   ASSERT_TRUE(invalid);
-  for (const char* key : {"cdom.dev/gpus is ignored", "cdom.dev/deletion-grace is ignored: ",
-                          "cdom.dev/paused is ignored: use true or false.",
-                          "cdom.dev/daemon-roll is ignored", "cdom.dev/placement is ignored",
-                          "cdom.dev/placement-group-label is invalid: use the key of a label"}) {
+  for (const char* key :
+       {"cdom.dev/gpus is ignored", "cdom.dev/gpu-class is ignored",
+        "cdom.dev/deletion-grace is ignored: ", "cdom.dev/paused is ignored: use true or false.",
+        "cdom.dev/daemon-roll is ignored", "cdom.dev/placement is ignored",
+        "cdom.dev/placement-group-label is invalid: use the key of a label"}) {
     EXPECT_NE(invalid->message.find(key), std::string::npos) << key << " in " << invalid->message;
   }
 }

@@ -167,7 +167,8 @@ void LosePlugin(Observed& observed) {
 }
 constexpr const char* kNoPlugin =
     "No kubelet plugin of compute-domain.nvidia.com is registered on node-1: pods of the domain "
-    "neither start nor end there. Check that the plugin's pod runs on that node.";
+    "neither start nor end there. For administrators: check that the plugin's pod runs on that "
+    "node.";
 
 TEST(DecideStatus, B56_NodeWhosePluginIsMissingIsNamedWithWhatToDo) {
   struct Row {
@@ -258,8 +259,9 @@ TEST(DecideStatus, S7_CliqueWhoseNameIsNoCliquesIsIgnoredAndTold) {
   const DomainStatus status = StatusOf(observed);
   EXPECT_EQ(status.nodes, before.nodes);
   EXPECT_EQ(status.Find("Ready")->status, "True");
-  EXPECT_NE(status.Find("Provisioned")->message.find("Ignored, because their names belong to no clique"),
-            std::string::npos);
+  EXPECT_NE(
+      status.Find("Provisioned")->message.find("Ignored, because their names belong to no clique"),
+      std::string::npos);
 }
 
 TEST(DecideStatus, S7_CliqueOfAStrangerIsNotEvenTold) {
@@ -638,14 +640,16 @@ TEST(DecideStatus, ReportsOfImexThatAreAsTheyShouldBeSayNothing) {
 TEST(DecideStatus, B2_ImexThatRunsUnderAnotherIndexIsNamed) {
   EXPECT_EQ(SaidOf([](Observed&, api::ImexReport& first) { first.index = 5; }),
             "True ImexIndexDiffers: All 2/2 members are ready. IMEX runs with another index than "
-            "its peers know: node-0 (as 5, not 0). Delete the daemon pod of that node once no job "
+            "its peers know: node-0 (as 5, not 0). For administrators: delete the daemon pod of "
+            "that node once no job "
             "needs it.");
 }
 
 TEST(DecideStatus, B17_MembersThatServeAndDoNotReachEachOtherAreNamed) {
   EXPECT_EQ(SaidOf([](Observed&, api::ImexReport& first) { first.unreachable = {1}; }),
             "True ImexPeersUnreachable: All 2/2 members are ready. IMEX has no connection from "
-            "node-0 to node-1. Pods there share no memory: check that daemon pods reach each other "
+            "node-0 to node-1. Pods there share no memory. For administrators: check that daemon "
+            "pods reach each other "
             "on TCP ports 50000 and 50005.");
 }
 
@@ -656,7 +660,7 @@ TEST(DecideStatus, REV3_N4_ImexThatDoesNotSayWhomItReachesIsNamed) {
             }),
             "True ImexPeersUnknown: All 2/2 members are ready. IMEX does not say which peers it "
             "reaches: node-0. It hangs on at least one node of their clique, and pods there may "
-            "share no memory. When no job needs them, delete the daemon "
+            "share no memory. For administrators: when no job needs them, delete the daemon "
             "pods of the clique.");
 }
 
@@ -670,7 +674,8 @@ TEST(DecideStatus, B47_DaemonThatStaysUpOverAnImexOfTheHostIsNamed) {
               observed.children.daemon_pods[0].ready = false;
               first.in_use = true;
             }),
-            "False ImexOnHost: IMEX runs on the host already: node-0; 1/2 members are ready. Stop "
+            "False ImexOnHost: IMEX runs on the host already: node-0; 1/2 members are ready. For "
+            "administrators: stop "
             "it there for good (systemctl disable --now nvidia-imex).");
 }
 
@@ -681,7 +686,8 @@ TEST(DecideStatus, B49_NodeThatDoesNotServeAndWhoseFabricHasAnErrorIsNamedWithIt
               observed.fabric_errors["node-0"] = "gpu-3";
             }),
             "False FabricError: Not ready, and the NVLink fabric has an error: node-0 (gpu-3); 1/2 "
-            "members are ready. See nvidia-smi -q | grep -A4 Fabric on that node, and its fabric "
+            "members are ready. For administrators: see nvidia-smi -q | grep -A4 Fabric on that "
+            "node, and its fabric "
             "manager; a reboot of the node may help.");
 }
 
@@ -693,8 +699,10 @@ TEST(DecideStatus, B49_NodeThatServesAndWhoseFabricHasAnErrorIsNamedAndServes) {
             }),
             "True FabricError: All 2/2 members are ready. The NVLink fabric has an error: node-1 "
             "(gpu-3). New pods get no channel there, and running pods may lose the memory that "
-            "they share: see nvidia-smi -q | grep -A4 Fabric on that node. IMEX runs with another "
-            "index than its peers know: node-0 (as 5, not 0). Delete the daemon pod of that node "
+            "they share. For administrators: see nvidia-smi -q | grep -A4 Fabric on that node. "
+            "IMEX runs with another "
+            "index than its peers know: node-0 (as 5, not 0). For administrators: delete the "
+            "daemon pod of that node "
             "once no job needs it.");
 }
 
@@ -712,7 +720,8 @@ TEST(DecideStatus, ImexThatWaitsForItsQuorumIsNamedAndNothingIsToBeRestarted) {
 
 TEST(DecideStatus, B11_EntryWithAnotherAddressThanItsPodIsNamedWithBoth) {
   const std::string help =
-      "; 1/2 members are ready. The daemon there has not written its address into its clique: see "
+      "; 1/2 members are ready. The daemon there has not written its address into its clique. For "
+      "administrators: see "
       "its log, or delete its pod.";
   ExpectMembers({
       {"of the pod before", [](Observed& o) { o.children.cliques[0].daemons[1].ip = "10.9.9.9"; },
@@ -1154,6 +1163,12 @@ TEST(DecideDeletionStatus, DomainThatIsDeletedIsNotReadyWhateverItsMembersAre) {
   const DomainStatus failed = StatusOf(failing, DeletionWait{}, membership);
   EXPECT_EQ(fixtures::ReasonOf(failed, "Ready"), "DeletionBlocked");
   EXPECT_EQ(MessageOf(failed, "Ready"), "delete DaemonSet: 403");
+
+  Observed unprovided = observed;
+  fixtures::Fail(unprovided, Concern::kChildren,
+                 {.reason = "TemplateNameTaken", .message = "Create this domain again"});
+  EXPECT_EQ(fixtures::ReasonOf(StatusOf(unprovided, DeletionWait{}, membership), "Ready"),
+            "Deleting");
 }
 
 // ---- When it is written.
@@ -1531,7 +1546,7 @@ TEST(DecideStatus, REV3_F3_DaemonsThatAreNotReadAreToldBesideWhatIsWrong) {
   EXPECT_EQ(fixtures::ReasonOf(StatusOf(observed), "MembersReady"), "DaemonsNotRead");
   observed.children.daemon_pods[0].ready = false;
   EXPECT_EQ(fixtures::ReasonOf(StatusOf(observed), "MembersReady"), "MembersNotReady");
-  EXPECT_NE(MessageOf(StatusOf(observed), "MembersReady").find("Daemon pods or cliques cannot"),
+  EXPECT_NE(MessageOf(StatusOf(observed), "MembersReady").find("Daemon pods or cliques cannot be"),
             std::string::npos);
 }
 
@@ -1590,7 +1605,7 @@ TEST(DecideStatus, REV3_X2_DaemonThatServesWithoutAPodOfTheDomainIsTold) {
   EXPECT_EQ(
       MessageOf(StatusOf(observed), "MembersReady"),
       "All 2/2 members are ready. Not counted, because no pod of the domain has a channel there: "
-      "node-9. Find out who labels these nodes.");
+      "node-9. For administrators: find out who labels these nodes.");
   Observed with_worse = observed;
   with_worse.children.daemon_pods[0].ready = false;
   EXPECT_EQ(fixtures::ReasonOf(StatusOf(with_worse), "MembersReady"), "MembersNotReady");

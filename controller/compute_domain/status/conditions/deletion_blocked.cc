@@ -43,7 +43,8 @@ Verdict JudgeDeletion(const StatusInput& input, const DeletionWait& wait) {
     verdict = {"False", api::kReasonPaused,
                "The deletion waits until the annotation " + std::string(api::kPausedAnnotation) +
                    " is removed."};
-  } else if (input.analysis.failure) {
+  } else if (input.analysis.failure &&
+             input.analysis.failure->reason != api::kReasonTemplateNameTaken) {
     verdict = {"False", api::kReasonDeletionBlocked, input.analysis.failure->message};
   }
   const MissingPlugins& missing = input.explanation.plugins;

@@ -94,8 +94,8 @@ Trouble TroubleOf(const StatusInput& input, const Member& member) {
 // What to do about a message of a daemon that is known. Empty if it is not.
 std::string Hint(const std::string& messages) {
   if (messages.find(api::kImexInUse) == std::string::npos) return "";
-  return " IMEX runs on the host of that node already: stop it there for good (systemctl disable "
-         "--now nvidia-imex).";
+  return " IMEX runs on the host of that node already. For administrators: stop it there for good "
+         "(systemctl disable --now nvidia-imex).";
 }
 
 // The command that shows an administrator the daemon of the node.
@@ -136,14 +136,16 @@ constexpr Rank kRanks[] = {
     {api::kReasonNodeHeld, "Held by another domain",
      "Pods there start when the last pod of that domain on the node has ended."},
     {api::kReasonFabricError, "Not ready, and the NVLink fabric has an error",
-     "See nvidia-smi -q | grep -A4 Fabric on that node, and its fabric manager; a reboot of the "
+     "For administrators: see nvidia-smi -q | grep -A4 Fabric on that node, and its fabric "
+     "manager; a reboot of the "
      "node may help."},
     {api::kReasonImexOnHost, "IMEX runs on the host already",
-     "Stop it there for good (systemctl disable --now nvidia-imex)."},
+     "For administrators: stop it there for good (systemctl disable --now nvidia-imex)."},
     {api::kReasonImexWaitsForQuorum, "IMEX waits for its peers",
      "It becomes ready when the peers that imported from it are back. Do not restart anything."},
     {api::kReasonImexAddressDiffers, "Peers look for IMEX at another address",
-     "The daemon there has not written its address into its clique: see its log, or delete its "
+     "The daemon there has not written its address into its clique. For administrators: see its "
+     "log, or delete its "
      "pod."},
     {{},
      "Not ready",
@@ -271,7 +273,8 @@ std::string ReadyOf(const std::vector<api::Member>& members) {
 std::string DescribeMissing(const MissingPlugins& missing) {
   return " No kubelet plugin of " + std::string(api::kDriver) + " is registered on " +
          Names(missing.nodes) +
-         ": pods of the domain neither start nor end there. Check that the plugin's pod runs on "
+         ": pods of the domain neither start nor end there. For administrators: check that the "
+         "plugin's pod runs on "
          "that node." +
          (missing.stuck.empty() ? "" : " Pods that do not end: " + Names(missing.stuck) + ".");
 }
@@ -297,7 +300,7 @@ Verdict JudgeMembersReady(const StatusInput& input) {
     if (verdict.status == "True") verdict.reason = api::kReasonMemberWithoutClaim;
     verdict.message +=
         " Not counted, because no pod of the domain has a channel there: " + Names(outsiders) +
-        ". Find out who labels these nodes.";
+        ". For administrators: find out who labels these nodes.";
   }
   if (!observed.facts.views.nodes_problem.empty()) {
     if (verdict.status == "True") verdict.reason = api::kReasonNodesNotRead;

@@ -33,7 +33,7 @@ Verdict JudgeOutdated(const Observed& observed, const std::vector<std::string>& 
     return {"True", api::kReasonRollStopped,
             "Daemons of an older template keep running: " + names +
                 ". None is replaced in any domain: " + stopped +
-                " Fix the image or the settings of the daemons, or that node."};
+                " For administrators: fix the image or the settings of the daemons, or that node."};
   }
   if (observed.facts.MissingUntil("delete", kube::kPods)) {
     return {"True", api::kReasonOutdated,

@@ -104,7 +104,7 @@ std::optional<SharingIssue> FindOtherIndices(const Observed& observed,
   return SharingIssue{
       .reason = api::kReasonImexIndexDiffers,
       .says = " IMEX runs with another index than its peers know: " + Names(others) +
-              ". Delete the daemon pod of that node once no job needs it."};
+              ". For administrators: delete the daemon pod of that node once no job needs it."};
 }
 
 std::optional<SharingIssue> FindUnreachable(const Observed& observed,
@@ -132,11 +132,11 @@ std::optional<SharingIssue> FindUnreachable(const Observed& observed,
     }
   }
   if (pairs.empty()) return {};
-  return SharingIssue{
-      .reason = api::kReasonImexPeersUnreachable,
-      .says = " IMEX has no connection from " + Names(pairs) +
-              ". Pods there share no memory: check that daemon pods reach each other "
-              "on TCP ports 50000 and 50005."};
+  return SharingIssue{.reason = api::kReasonImexPeersUnreachable,
+                      .says = " IMEX has no connection from " + Names(pairs) +
+                              ". Pods there share no memory. For administrators: check that daemon "
+                              "pods reach each other "
+                              "on TCP ports 50000 and 50005."};
 }
 
 std::optional<SharingIssue> FindPeersUnknown(const Observed& observed,
@@ -150,7 +150,7 @@ std::optional<SharingIssue> FindPeersUnknown(const Observed& observed,
       .reason = api::kReasonImexPeersUnknown,
       .says = " IMEX does not say which peers it reaches: " + Names(silent) +
               ". It hangs on at least one node of their clique, and pods there may share no "
-              "memory. When no job needs them, delete the daemon pods of the "
+              "memory. For administrators: when no job needs them, delete the daemon pods of the "
               "clique."};
 }
 

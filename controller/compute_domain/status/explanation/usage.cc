@@ -73,10 +73,10 @@ std::optional<Failure> FindShortage(const Observed& observed) {
   if (FindPodsWithoutChannel(observed).empty()) return full;
   // From an old view nobody is told to install what may be there by now.
   if (observed.nobody_publishes && observed.facts.views.slices == Freshness::kFresh) {
-    return MakeFailure(api::kReasonNoPlugin, "No node of the cluster publishes devices of " +
-                                                 std::string(api::kDriver) +
-                                                 ", so no pod gets a channel. Install a kubelet "
-                                                 "plugin, or find out why its pods do not run.");
+    return MakeFailure(api::kReasonNoPlugin,
+                       "No node of the cluster publishes devices of " + std::string(api::kDriver) +
+                           ", so no pod gets a channel. For administrators: install a kubelet "
+                           "plugin, or find out why its pods do not run.");
   }
   std::vector<std::string> strays;
   bool is_all_named = true;

@@ -265,7 +265,7 @@ TEST(FindShortage, B56_WhereNoNodeOfTheClusterHasAPluginThatIsSaidAndNothingElse
   observed.nobody_publishes = true;
   observed.facts.views.slices = Freshness::kFresh;
   EXPECT_EQ(FindShortage(observed)->reason, "NoPlugin");
-  EXPECT_NE(FindShortage(observed)->message.find("Install NVIDIA's kubelet plugin"),
+  EXPECT_NE(FindShortage(observed)->message.find("For administrators: install a kubelet plugin"),
             std::string::npos);
   for (const Freshness unsure : {Freshness::kUnknown, Freshness::kStale}) {
     observed.facts.views.slices = unsure;

@@ -97,7 +97,7 @@ std::optional<SharingIssue> FindFabricErrors(const Observed& observed,
       .reason = api::kReasonFabricError,
       .says = " The NVLink fabric has an error: " + Names(errors) +
               ". New pods get no channel there, and running pods may lose the memory that they "
-              "share: see nvidia-smi -q | grep -A4 Fabric on that node."};
+              "share. For administrators: see nvidia-smi -q | grep -A4 Fabric on that node."};
 }
 
 std::optional<SharingIssue> FindNoFabric(const std::vector<Member>& expected) {
