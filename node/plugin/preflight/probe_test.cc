@@ -151,7 +151,8 @@ TEST_F(ProbeNodeTest, ClaimsOfThisBootAloneAreHeldByPods) {
 TEST_F(ProbeNodeTest, NodeThatHasAllIsNotWaitedFor) {
   EXPECT_TRUE(WaitForNode(Context()));
   EXPECT_EQ(pauses_, 0);
-  EXPECT_EQ(said_, "This node has everything that is needed: driver 580.95.05, containerd://2.1.4\n");
+  EXPECT_EQ(said_,
+            "This node has everything that is needed: driver 580.95.05, containerd://2.1.4\n");
 }
 
 TEST_F(ProbeNodeTest, WhatIsMissingIsSaidOnceAndWaitedForAsLongAsTheSettingsSay) {
@@ -169,8 +170,8 @@ TEST_F(ProbeNodeTest, WhatComesMeanwhileIsEnough) {
   after_three_ = [this] { Put("root/usr/bin/nvidia-imex", ""); };
   EXPECT_TRUE(WaitForNode(Context()));
   EXPECT_EQ(pauses_, 3);
-  EXPECT_TRUE(
-      said_.ends_with("This node has everything that is needed: driver 580.95.05, containerd://2.1.4\n"));
+  EXPECT_TRUE(said_.ends_with(
+      "This node has everything that is needed: driver 580.95.05, containerd://2.1.4\n"));
 }
 
 TEST_F(ProbeNodeTest, FactsAreSaidOnceAndOnlyIfAskedFor) {
