@@ -133,10 +133,9 @@ TEST(PutOwnEntry, FullCliqueIsSaidWithWhatToDo) {
                                   {"nodeName":"d","index":2},{"nodeName":"e","index":3}])");
   const auto put = PutOwnEntry(clique, kSelf, false);
   ASSERT_FALSE(put);
-  EXPECT_EQ(
-      put.error().message,
-      "clique f0e1.7 is full: each index below 4 is taken; it can have more nodes with a larger "
-      "--max-nodes-per-imex-domain of the controller");
+  EXPECT_EQ(put.error().message,
+            "clique f0e1.7 is full: each index below 4 is taken. The controller's "
+            "--max-nodes-per-imex-domain allows more nodes");
 }
 
 TEST(TakeOutOwnEntry, S4_TakesThisNodesEntryAndNoOtherWithTheSameAddress) {

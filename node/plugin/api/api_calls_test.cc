@@ -39,7 +39,7 @@ TEST(ReadClaim, AnotherClaimOfThatNameIsNotTheOneThatIsMeant) {
   const auto claim = ReadClaim(script, SliceApi::kV1, {.ns = "ns", .name = "c"}, kUid);
   ASSERT_FALSE(claim);
   EXPECT_EQ(claim.error().code, ErrorCode::kNotFound);
-  EXPECT_NE(claim.error().message.find("another one by now"), std::string::npos);
+  EXPECT_NE(claim.error().message.find("was created again"), std::string::npos);
 }
 
 // The API server knows only after a while that the claim is of this node.

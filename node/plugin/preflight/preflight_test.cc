@@ -133,8 +133,7 @@ TEST(Preflight, FabricThatFormsOrHasAnErrorStopsNobody) {
   EXPECT_EQ(Note(found), "NVLink fabric: GPU 3 has not joined; the plugin waits for it");
   found.fabric = NodeProbe::Fabric::kBroken;
   EXPECT_EQ(Note(found),
-            "NVLink fabric: GPU 3 has not joined; nothing new is placed here until that is put "
-            "right");
+            "NVLink fabric: GPU 3 has not joined; nothing new is placed here until this is fixed");
 }
 
 TEST(Preflight, DriverWithoutTheCapabilityIsTold) {
@@ -164,7 +163,7 @@ TEST(Preflight, RuntimeThatKnowsNoCdiStopsAndOneThatMayNotIsTold) {
   NodeProbe found = Rack();
   found.runtime = "containerd://1.6.20~ds1";
   EXPECT_EQ(Stop(found),
-            "CDI: containerd 1.6.20~ds1 passes over devices without a word: install 1.7 or later");
+            "CDI: containerd 1.6.20~ds1 ignores devices without an error: install 1.7 or later");
   found.runtime = "containerd://1.7.27";
   EXPECT_NE(Note(found).find("enable_cdi = true"), std::string::npos);
   for (const char* runtime : {"containerd://2.0.0", "cri-o://1.34.0", "containerd://", "", "x"}) {
