@@ -86,3 +86,11 @@ def test_a_picture_was_drawn_from_its_source(source):
 def test_pages_that_are_generated_say_what_their_sources_say():
     done = subprocess.run([REPO / "scripts/site/reference.py", "--check"], check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_each_reason_has_its_meaning_and_each_warning_its_impact_and_fix():
+    sections = dict(re.findall(r"^### (\w+)\n(.*?)(?=^##|\Z)", (REPO / "docs/reasons.md").read_text(), re.MULTILINE | re.DOTALL))
+    warnings = re.findall(r"^\| \[(\w+)\]\(.*\| Warning \|$", (REPO / "docs/events.md").read_text(), re.MULTILINE)
+    assert len(sections) > 60 and len(warnings) > 40
+    wanted = [(name, "Meaning") for name in sections] + [(name, word) for name in warnings for word in ("Impact", "Fix")]
+    assert [(name, word) for name, word in wanted if f"**{word}.**" not in sections[name]] == []
