@@ -2,6 +2,7 @@
 
 import html
 import html.parser
+import itertools
 import pathlib
 import re
 import subprocess
@@ -94,3 +95,11 @@ def test_each_reason_has_its_meaning_and_each_warning_its_impact_and_fix():
     assert len(sections) > 60 and len(warnings) > 40
     wanted = [(name, "Meaning") for name in sections] + [(name, word) for name in warnings for word in ("Impact", "Fix")]
     assert [(name, word) for name, word in wanted if f"**{word}.**" not in sections[name]] == []
+
+
+def test_no_list_begins_again_after_a_block():
+    """A block in a list is indented by four spaces, and no line of its text begins with a number and a dot."""
+    found = [f"{path.name}:{number}" for path in [*(REPO / "docs").glob("*.md"), REPO / "manifests/README.md", REPO / "examples/README.md"]
+             for number, (before, line) in enumerate(itertools.pairwise(path.read_text().splitlines()), 2)
+             if re.match(r" {1,3}```", line) or (re.match(r" +\d+\. ", line) and before.strip())]
+    assert found == []
