@@ -64,7 +64,7 @@ def test_a_missing_plugin_is_named_with_the_pods_that_hang_until_it_returns(clus
     use(namespace, "lonely", "node-008")
     before = cluster.lives("")
     cluster.nodesim.stop_plugin("node-008")
-    told = is_missing(namespace, "registered on node-008:.*Check that")
+    told = is_missing(namespace, "registered on node-008:.*check that")
     # Its daemon goes on, and so does the workload.
     assert cluster.lives("") == before
     assert (told["status"], namespace.status("lonely")["status"]) == ("True", "Ready")
