@@ -106,7 +106,7 @@ it_acts_by_the_token_of_its_own_pod() {
 }
 
 pods_that_claim_a_channel_wait_in_the_schedulers_words_since_no_node_has_a_plugin() {
-  wait_for 60 "the domain says why" says Ready NoPlugin 'cannot allocate all claims.*Install a kubelet plugin' || { kubectl get cdom -o yaml; return 1; }
+  wait_for 60 "the domain says why" says Ready NoPlugin 'cannot allocate all claims.*install a kubelet plugin' || { kubectl get cdom -o yaml; return 1; }
   says InUse NoPlugin '^No pod holds a channel' || return 1
   [[ $(condition Ready status) == False ]] || return 1
   kubectl get pods -l app=quickstart --no-headers | awk '$3 != "Pending" { exit 1 }' || return 1
