@@ -42,7 +42,7 @@ ROWS = (
         setup="rm {folder}/path/nvidia-imex"),
     Row("with_a_template_that_does_not_parse", 1, r'imexd\.cfg\.tmpl: line 2: "\{\{ if \.B \}\}" is not understood',
         setup=r"printf 'A=1\n{{{{ if .B }}}}\n' >{folder}/imexd/imexd.cfg.tmpl"),
-    Row("that_encrypts_without_keys", 1, "IMEX is to encrypt and its keys are missing: "
+    Row("that_encrypts_without_keys", 1, "IMEX must encrypt, and its keys are missing: "
         r"open /imex-keys/tls\.key: .* daemons\.imex\.authSecret", {"IMEX_ENABLE_AUTH_ENCRYPTION": "1"}),
     Row("on_a_full_disk", 1, r"write .*/imexd\.cfg\.next: No space left on device; make room",
         setup="mount -t tmpfs -o size=4k none {folder}/imexd; cp {template} {folder}/imexd"),
