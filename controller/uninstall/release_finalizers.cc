@@ -64,19 +64,31 @@ Result<void> CheckHolders(kube::LeaseSurvey& survey, const World& world) {
   }
 }
 
+// Calls `visit` with the metadata of each object of the collection, page by page.
+Result<void> ForEach(const kube::Resource& resource, kube::ListOptions options, const World& world,
+                     const std::function<void(kube::ObjectMeta)>& visit) {
+  options.limit = kPageSize;
+  options.metadata_only = true;
+  for (int page = 0; page < kPagesMax; ++page) {
+    const http::Response reply = TRY(Send(world, kube::ListRequest(resource, options)));
+    const kube::ListPage list = TRY(kube::ReadListPage(reply.body));
+    for (const std::string_view item : list.items) {
+      const json::Document object = TRY(json::ParseRepaired(item));
+      visit(TRY(kube::DecodeMeta(object)));
+    }
+    options.continue_token = list.continue_token;
+    if (options.continue_token.empty()) return {};
+  }
+  return Fail(ErrorCode::kTooLarge, "more than 500,000 objects");
+}
+
 // The Leases of these names in all namespaces.
 Result<std::vector<kube::ObjectKey>> FindLeases(const std::vector<kube::ObjectKey>& leases,
                                                 const World& world) {
   std::vector<kube::ObjectKey> found;
   for (const kube::ObjectKey& lease : leases) {
-    const http::Request request = kube::ListRequest(
-        kube::kLeases, {.field_selector = "metadata.name=" + lease.name, .metadata_only = true});
-    const http::Response reply = TRY(Send(world, request));
-    const kube::ListPage list = TRY(kube::ReadListPage(reply.body));
-    for (const std::string_view item : list.items) {
-      const json::Document object = TRY(json::ParseRepaired(item));
-      found.push_back(TRY(kube::DecodeMeta(object)).key);
-    }
+    TRY(ForEach(kube::kLeases, {.field_selector = "metadata.name=" + lease.name}, world,
+                [&](const kube::ObjectMeta& meta) { found.push_back(meta.key); }));
   }
   return found;
 }
@@ -120,28 +132,15 @@ Result<std::string> FindTemplateVersion(const World& world) {
   }
 }
 
-Result<void> AddPinned(std::string_view item, std::vector<kube::ObjectMeta>& pinned) {
-  const json::Document object = TRY(json::ParseRepaired(item));
-  kube::ObjectMeta meta = TRY(kube::DecodeMeta(object));
-  if (meta.HasFinalizer(api::kFinalizer)) pinned.push_back(std::move(meta));
-  return {};
-}
-
 // The objects of the collection that hold the finalizer. A collection that is not served has none.
 Result<std::vector<kube::ObjectMeta>> FindPinned(const kube::Resource& resource,
                                                  const std::string& ns, const World& world) {
   std::vector<kube::ObjectMeta> pinned;
-  kube::ListOptions options = {.ns = ns, .limit = kPageSize, .metadata_only = true};
-  for (int page = 0; page < kPagesMax; ++page) {
-    const Result<http::Response> reply = Send(world, kube::ListRequest(resource, options));
-    if (!reply && reply.error().code == ErrorCode::kNotFound) return pinned;
-    if (!reply) return tl::unexpected(reply.error());
-    const kube::ListPage list = TRY(kube::ReadListPage(reply->body));
-    for (const std::string_view item : list.items) TRY(AddPinned(item, pinned));
-    options.continue_token = list.continue_token;
-    if (options.continue_token.empty()) return pinned;
-  }
-  return Fail(ErrorCode::kTooLarge, "more than 500,000 objects");
+  const Result<void> read = ForEach(resource, {.ns = ns}, world, [&](kube::ObjectMeta meta) {
+    if (meta.HasFinalizer(api::kFinalizer)) pinned.push_back(std::move(meta));
+  });
+  if (!read && read.error().code != ErrorCode::kNotFound) return tl::unexpected(read.error());
+  return pinned;
 }
 
 // The object as it is now; empty: it is gone.

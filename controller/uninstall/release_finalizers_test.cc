@@ -125,7 +125,9 @@ class Cluster final : public http::Transport {
     if (line.starts_with("GET /apis/coordination.k8s.io/v1/leases?")) {
       json::Value list;
       list["items"] = json::Value::Array({});
-      if (line.ends_with("=metadata.name%3D" + lease)) list["items"].Append(Lease());
+      const bool is_asked =
+          (line + "&").find("=metadata.name%3D" + lease + "&") != std::string::npos;
+      if (is_asked) list["items"].Append(Lease());
       return fixtures::MapServer::Ok(list);
     }
     const std::string group = "GET /apis/resource.k8s.io/";
@@ -189,17 +191,23 @@ TEST(ReleaseFinalizers, RefusesWhileTheHolderOfTheLeaseRenewsItAndSaysWhatToDo) 
   EXPECT_FALSE(cluster.HoldsAny());
 }
 
+void ExpectRefusal(const std::string& message, Cluster& cluster) {
+  const auto result = cluster.Release();
+  ASSERT_FALSE(result);
+  EXPECT_NE(result.error().message.find(message), std::string::npos) << result.error().message;
+  EXPECT_EQ(cluster.Patches(), 0);
+}
+
+void ExpectRefusalUnderLeader(const std::string& message, Cluster& cluster) {
+  cluster.holder = "controller-0";
+  cluster.renews = true;
+  ExpectRefusal(message, cluster);
+}
+
 TEST(ReleaseFinalizers, LeaderUnderAnotherKnownName_IsARefusal) {
   Cluster cluster(MadeByTheReference());
   cluster.lease = "nvidia-compute-domain-controller";
-  cluster.holder = "controller-0";
-  cluster.renews = true;
-  const auto result = cluster.Release();
-  ASSERT_FALSE(result);
-  EXPECT_NE(result.error().message.find("controller-0 holds the Lease cdom-system/nvidia-compute"),
-            std::string::npos)
-      << result.error().message;
-  EXPECT_EQ(cluster.Patches(), 0);
+  ExpectRefusalUnderLeader("controller-0 holds the Lease cdom-system/nvidia-compute", cluster);
 }
 
 TEST(ReleaseFinalizers, NoLease_IsARefusal_ThatAsksForItsName) {
@@ -238,14 +246,7 @@ TEST(ReleaseFinalizers, LeaderInAnotherNamespace_IsARefusal_IfTheNamespaceIsMiss
   Cluster cluster(MadeByTheReference());
   cluster.ns.clear();
   cluster.lease_ns = "elsewhere";
-  cluster.holder = "controller-0";
-  cluster.renews = true;
-  const auto result = cluster.Release();
-  ASSERT_FALSE(result);
-  EXPECT_NE(result.error().message.find("controller-0 holds the Lease elsewhere/cdom-controller"),
-            std::string::npos)
-      << result.error().message;
-  EXPECT_EQ(cluster.Patches(), 0);
+  ExpectRefusalUnderLeader("controller-0 holds the Lease elsewhere/cdom-controller", cluster);
   cluster.renews = false;
   EXPECT_TRUE(cluster.Release());
 }
@@ -255,10 +256,7 @@ void ExpectRefusalWithout(const std::string& request, Cluster& cluster) {
   cluster.fails = request;
   cluster.fail_status = 403;
   cluster.fail_times = 100;
-  const auto result = cluster.Release();
-  ASSERT_FALSE(result);
-  EXPECT_NE(result.error().message.find("--force"), std::string::npos);
-  EXPECT_EQ(cluster.Patches(), 0);
+  ExpectRefusal("--force", cluster);
 }
 
 TEST(ReleaseFinalizers, NamespaceThatCannotBeRead_IsARefusal) {

@@ -23,7 +23,7 @@ def one_line(text):
 def type_of(schema):
     if schema["type"] == "array":
         return "list of " + type_of(schema["items"])
-    return {"format": schema["type"], "enum": ", ".join(f"`{one}`" for one in schema.get("enum", []))}["enum" if "enum" in schema else "format"]
+    return ", ".join(f"`{one}`" for one in schema["enum"]) if "enum" in schema else schema["type"]
 
 
 def fields(schema, path=""):
