@@ -154,7 +154,7 @@ def test_what_masks_the_drivers_files_in_its_container_is_removed_at_the_start(p
     mounts = [line.split()[4] for line in (plugin.process / "mountinfo").read_text().splitlines()]
     assert [path for path in mounts if path.startswith("/proc/d")] == ["/proc/driver", "/proc/devices"]
     assert (plugin.process / "root/proc/driver/nvidia/params").read_text() == "ModifyDeviceFiles: 1\n"
-    assert re.search('taken away.*file="/proc/driver/nvidia/capabilities"', plugin.log())
+    assert re.search('Unmounted a file.*file="/proc/driver/nvidia/capabilities"', plugin.log())
 
 
 def test_a_slice_that_others_change_is_repaired_and_a_second_one_is_deleted(cluster, plugin):

@@ -60,7 +60,7 @@ the_kubelet_plugin_says_what_it_takes_and_refuses_what_it_does_not() {
   in_image /usr/bin/compute-domain-kubelet-plugin --help >"$work/help.txt"
   grep -q -- '--node-name' "$work/help.txt"
   refused_with 2 'node-name' in_image /usr/bin/compute-domain-kubelet-plugin
-  refused_with 2 'can be no node'\''s name' in_image /usr/bin/compute-domain-kubelet-plugin --node-name 'Not_a_node'
+  refused_with 2 'is not a node'\''s name' in_image /usr/bin/compute-domain-kubelet-plugin --node-name 'Not_a_node'
   refused_with 2 'HostManagedIMEXDaemon=true' in_image /usr/bin/compute-domain-kubelet-plugin --node-name a --imex-mode hostManaged
   refused_with 1 'libnvidia-ml.so.1 is nowhere under /driver-root' \
     in_image /usr/bin/compute-domain-kubelet-plugin preflight --node-name a

@@ -346,12 +346,12 @@ Violations OtherIndicesAreTold(const ApiServer& server, const Fabric& fabric) {
     const bool differs =
         living.Index() >= 0 && living.Index() != living.imex->index && IsOfController(*living.pod);
     const std::string& message = said["message"].AsString();
-    const std::size_t at = std::min(message.find("under another index"), message.size());
+    const std::size_t at = std::min(message.find("with another index"), message.size());
     const bool is_told =
         message.substr(at, message.find(". ", at) - at).find(node + " (as ") != std::string::npos;
     if (differs == is_told) continue;
     report.Say(kube::ToString(living.domain->key()) + (differs ? " does not say" : " says") +
-               " that IMEX on " + node + " runs under another index");
+               " that IMEX on " + node + " runs with another index");
   }
   return report.Take();
 }

@@ -253,7 +253,7 @@ TEST_F(DaemonOraclesTest, I6SeesAnotherIndexThatNobodyTells) {
         },
         Subresource::kStatus);
   };
-  const std::string told = " IMEX runs under another index: node-0 (as 0, not 5). Delete the pod.";
+  const std::string told = " IMEX runs with another index: node-0 (as 0, not 5). Delete the pod.";
   say(told);
   EXPECT_TRUE(Contains(CheckDaemon(OtherIndicesAreTold), "says that IMEX on node-0"));
   EditEntry("index", 5);

@@ -98,7 +98,7 @@ void LeaveOutSchedulersWords(Value& condition) {
 // was started since does not say it.
 void LeaveOutWhatOneProcessSaw(Value& condition) {
   const std::string message = condition["message"].AsString();
-  const std::string_view last = "see the log of the daemon there.";
+  const std::string_view last = "read the log of the daemon there.";
   const std::size_t from = message.find(" IMEX was started again under pods that use it: ");
   const std::size_t to = message.find(last, from);
   if (from == std::string::npos || to == std::string::npos) return;
@@ -117,7 +117,7 @@ bool IsTimeOfDay(std::string_view word) {
 // Sentences name members in the order of their indices, and indices may be others.
 void SortNames(Value& condition) {
   std::istringstream text(condition["message"].AsString());
-  const bool names_indices = text.str().find("under another index") != std::string::npos;
+  const bool names_indices = text.str().find("with another index") != std::string::npos;
   std::vector<std::string> words;
   for (std::string word; text >> word;) {
     std::erase_if(word, [](char c) { return c == ',' || c == '.' || c == ';'; });

@@ -609,7 +609,7 @@ void DomainCheck::CheckWarnings(const Members& members) {
   if (says("No kubelet plugin")) return;  // Which is graver.
   const bool is_placed = !domain_.Label(kPlacementLabel).empty();
   const std::string_view gravest = says("About to leave")             ? "NodeLeaving"
-                                   : says("under another index")      ? "ImexIndexDiffers"
+                                   : says("with another index")       ? "ImexIndexDiffers"
                                    : says("IMEX has no connection")   ? "ImexPeersUnreachable"
                                    : says("does not say which peers") ? "ImexPeersUnknown"
                                    : says("IMEX was started again")   ? "ImexRestartedUnderJob"
