@@ -78,7 +78,7 @@ TEST(Concerns, REV3_F2_RefusedRepairLeavesAServingDomainReady) {
     EXPECT_EQ(world.Condition("Ready")["status"].AsString(), "True") << refusal.status;
     EXPECT_EQ(world.Condition("Provisioned")["status"].AsString(), "True") << refusal.status;
     if (refusal.status != 403) continue;
-    EXPECT_NE(world.Condition("Provisioned")["message"].AsString().find(" Left undone: replace"),
+    EXPECT_NE(world.Condition("Provisioned")["message"].AsString().find(" Not done yet: replace"),
               std::string::npos)
         << "it is told";
   }

@@ -33,7 +33,7 @@ bool ReadsDaemons(const kube::Reflector& reflector) {
 // who uses a domain.
 bool IsOptional(const kube::Reflector& reflector, std::string_view reason) {
   return Reads(reflector, kube::kResourceSlices) ||
-         (Reads(reflector, kube::kResourceClaims) && reason == api::kReasonRightMissing);
+         (Reads(reflector, kube::kResourceClaims) && reason == api::kReasonPermissionMissing);
 }
 
 }  // namespace
@@ -79,7 +79,7 @@ Controller::View Controller::ViewOf(std::size_t i) {
   if (is_refusal || view.reason.empty()) view.message = problem.message;
   if (is_refusal) {
     const bool dra = reflector.options().resource.group == kube::kResourceClaims.group;
-    view.reason = problem.kind == Problem::kForbidden ? api::kReasonRightMissing
+    view.reason = problem.kind == Problem::kForbidden ? api::kReasonPermissionMissing
                   : dra                               ? api::kReasonDraNotServed
                                                       : std::string_view();
   }

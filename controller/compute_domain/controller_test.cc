@@ -57,7 +57,7 @@ TEST(Controller, MissingRightOrKindIsToldToEveryDomainAndSoIsItsEnd) {
   };
   for (const Row& row : {Row{"/resourceclaims?", 404, "DRANotServed"},
                          Row{"/resourceclaimtemplates", 404, "DRANotServed"},
-                         Row{"/daemonsets", 403, "RightMissing"}}) {
+                         Row{"/daemonsets", 403, "PermissionMissing"}}) {
     SCOPED_TRACE(std::string(row.collection) + row.reason);
     Observed observed = Converged();
     observed.domain->status = {};  // It was never provisioned.
@@ -85,7 +85,7 @@ TEST(Controller, C20_K2_WithoutARightToClaimsDomainsAreProvidedForAndNobodyIsSai
   EXPECT_TRUE(world.controller.MayReconcile());
   EXPECT_TRUE(world.controller.HasSynced());
   EXPECT_EQ(world.Reason("Accepted"), "Accepted");
-  EXPECT_EQ(world.Reason("InUse"), "RightMissing");
+  EXPECT_EQ(world.Reason("InUse"), "PermissionMissing");
   EXPECT_EQ(world.Reason("Ready"), "AllMembersReady");
 
   world.server.Intercept({});
@@ -152,7 +152,7 @@ TEST(Controller, C4_RightThatStaysAwayIsSaidAndTakesNothingFromWhatWasMade) {
   world.Turn();
   for (int minutes = 0; minutes < 3; ++minutes) world.TurnLater();
   EXPECT_EQ(world.ReadyReason(), "AllMembersReady");
-  EXPECT_EQ(world.Reason("Accepted"), "RightMissing");
+  EXPECT_EQ(world.Reason("Accepted"), "PermissionMissing");
 }
 
 TEST(Controller, C4_RightThatIsMissingInAnAdditionalNamespaceIsNobodysObjection) {

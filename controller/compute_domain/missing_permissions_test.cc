@@ -62,7 +62,7 @@ TEST(Rights, C20_K2_DomainIsProvidedForUnderNvidiasRights) {
   EXPECT_EQ(world.Domain()["metadata"]["finalizers"].items().size(), 1U);
   EXPECT_EQ(world.Condition("Provisioned")["status"].AsString(), "True");
   EXPECT_EQ(world.Condition("InUse")["status"].AsString(), "Unknown");
-  EXPECT_EQ(world.Condition("InUse")["reason"].AsString(), "RightMissing");
+  EXPECT_EQ(world.Condition("InUse")["reason"].AsString(), "PermissionMissing");
   EXPECT_EQ(world.refused, (Lines{"patch computedomains", "patch computedomains/status"}));
   EXPECT_EQ(world.Said("patch computedomains/status"), 1);
 }

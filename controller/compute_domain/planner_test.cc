@@ -175,7 +175,7 @@ TEST(PlanReconcile, NothingIsMadeWhileAKindCannotBeRead) {
 TEST(PlanReconcile, C4_OfWhatIsNotSeenNothingIsMadeASecondTime) {
   const Plan plan = PlanFor(Converged(), [](Observed& o) {
     o.children.daemon_sets.clear();
-    o.facts.views.problem_reason = "RightMissing";
+    o.facts.views.problem_reason = "PermissionMissing";
   });
   EXPECT_TRUE(Actions<Create>(plan).empty());
 }
@@ -441,10 +441,9 @@ TEST(PlanReconcile, B39_NameThatSomebodyElseHoldsIsSaidAndTriedAgain) {
          t.meta.owners.clear();
        },
        "Delete it if that domain does not exist, or create this domain again with another"},
-      {"another target", [](NameHolder& t) { t.target = "Daemon"; },
-       "its target or owner says otherwise"},
+      {"another target", [](NameHolder& t) { t.target = "Daemon"; }, "belongs to another object"},
       {"an older incarnation's", [](NameHolder& t) { t.meta.owners[0].uid = kOtherUid; },
-       "its target or owner says otherwise"},
+       "belongs to another object"},
   };
   for (const Row& row : rows) {
     SCOPED_TRACE(row.what);

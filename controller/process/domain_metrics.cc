@@ -121,7 +121,8 @@ void AddCliques(const ComputeDomain& domain, const SeriesLabels& labels, Familie
     families.Add("cdom_clique_members",
                  "Nodes of the clique that have joined the domain; without fabric, clique is empty",
                  of_clique, count.members);
-    families.Add("cdom_clique_members_ready", "And are ready", of_clique, count.ready);
+    families.Add("cdom_clique_members_ready", "Members of the clique that are ready", of_clique,
+                 count.ready);
   }
   families.Add("cdom_domain_cliques", "Cliques with members of the domain", labels,
                static_cast<double>(cliques.size() - cliques.count("")));

@@ -67,14 +67,15 @@ void AddGiven(CLI::App& app, Settings& settings, std::string& gates) {
   Add(app, "--cliqueid", "CLIQUE_ID", self.clique,
       "NVLink clique of this node; empty: the node has no fabric");
   Add(app, "--compute-domain-uuid", "COMPUTE_DOMAIN_UUID", self.domain, "UID of the ComputeDomain");
-  Add(app, "--compute-domain-name", "COMPUTE_DOMAIN_NAME", settings.domain_name, "Its name");
+  Add(app, "--compute-domain-name", "COMPUTE_DOMAIN_NAME", settings.domain_name,
+      "Name of the ComputeDomain");
   Add(app, "--compute-domain-namespace", "COMPUTE_DOMAIN_NAMESPACE", settings.domain_namespace,
-      "Its namespace (default)");
+      "Namespace of the ComputeDomain (default default)");
   Add(app, "--node-name", "NODE_NAME", self.node, "This node");
-  Add(app, "--pod-ip", "POD_IP", self.ip, "This pod's address");
-  Add(app, "--pod-uid", "POD_UID", self.pod_uid, "Its UID");
-  Add(app, "--pod-name", "POD_NAME", self.pod.name, "Its name");
-  Add(app, "--pod-namespace", "POD_NAMESPACE", self.pod.ns, "Its namespace");
+  Add(app, "--pod-ip", "POD_IP", self.ip, "Address of this pod");
+  Add(app, "--pod-uid", "POD_UID", self.pod_uid, "UID of this pod");
+  Add(app, "--pod-name", "POD_NAME", self.pod.name, "Name of this pod");
+  Add(app, "--pod-namespace", "POD_NAMESPACE", self.pod.ns, "Namespace of this pod");
   Add(app, "--max-nodes-per-imex-domain", "MAX_NODES_PER_IMEX_DOMAIN", self.nodes_max,
       "Maximum number of nodes in a clique. The same for all daemons of a domain (18)")
       ->check(CLI::Range(1, imex::kNodesMax));

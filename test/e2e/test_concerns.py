@@ -44,7 +44,7 @@ def test_REV3_F2_a_repair_that_a_policy_refuses_is_told_and_the_domain_stays_rea
     cluster.kubectl("set", "env", "daemonset", daemons, "-n", "cdom-system", "EDITED=yes")
     eventually("the refusal is told",
                lambda: REFUSAL in cluster.condition("repaired", "Provisioned").get("message", ""))
-    assert "Left undone" in cluster.condition("repaired", "Provisioned")["message"]
+    assert "Not done yet" in cluster.condition("repaired", "Provisioned")["message"]
     assert cluster.condition("repaired", "Ready")["status"] == "True"
     assert last_transition(cluster, "repaired") == became_ready, "it was not ready meanwhile"
     assert is_ready(cluster, "repaired", 2)

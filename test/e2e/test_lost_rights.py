@@ -108,8 +108,8 @@ def test_a_missing_right_to_list_is_named_and_provisioned_domains_stay_ready(clu
                  lambda rules: [rule for rule in rules if rule["resources"] != ["resourceclaimtemplates"]]):
         namespace.apply(domain("nolist"))
         cluster.start_controller()
-        namespace.says("nolist", "RightMissing", "resourceclaimtemplates", within=60)
-        accepted = namespace.says("kept", "RightMissing", "resourceclaimtemplates", kind="Accepted")
+        namespace.says("nolist", "PermissionMissing", "resourceclaimtemplates", within=60)
+        accepted = namespace.says("kept", "PermissionMissing", "resourceclaimtemplates", kind="Accepted")
         assert (accepted["status"], namespace.condition("nolist", "Accepted")["status"]) == ("True", "False")
         namespace.is_idle("kept", within=0)
         assert re.search("resourceclaimtemplates.*[gG]rant|[gG]rant.*resourceclaimtemplates", cluster.controller_log())

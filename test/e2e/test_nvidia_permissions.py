@@ -50,7 +50,7 @@ class Chart:
         default.says("quickstart", "AllMembersReady", "4/4", within=60)
         (clique,) = cluster.list("computedomaincliques", "cdom-system")
         assert clique["metadata"]["ownerReferences"][0]["kind"] == "Pod"
-        assert default.says("quickstart", "RightMissing", "the use of the domain is unknown", kind="InUse")["status"] == "Unknown"
+        assert default.says("quickstart", "PermissionMissing", "the use of the domain is unknown", kind="InUse")["status"] == "Unknown"
         # Its job may run as long as a node has its label.
         default.kubectl("delete", "computedomain", "quickstart", "--wait=false")
         default.says("quickstart", "DeletionBlocked", "waits for pods on node-", kind="DeletionBlocked", within=30)

@@ -58,7 +58,7 @@ struct Views {
   std::string template_version = kube::kResourceClaimTemplates.version;
   std::string claim_version = kube::kResourceClaims.version;
   // A kind that children depend on and that cannot be read: the condition's reason (DRANotServed or
-  // RightMissing), and how to fix it. Empty if all can be read.
+  // PermissionMissing), and how to fix it. Empty if all can be read.
   std::string problem_reason = {};
   std::string problem = {};
   friend bool operator==(const Views&, const Views&) = default;

@@ -22,7 +22,8 @@ std::string HelpAgainst(const base::Error& forbidden) {
     return "Raise this quota, or free some of it. The controller then continues.";
   }
   if (says(" cannot ")) {  // User "x" cannot create resource ...
-    return "Grant the controller this permission (manifests/standalone has all of them). It then "
+    return "Grant the controller this permission (cdom's manifests have all of them: apply them "
+           "again). It then "
            "continues.";
   }
   return "Remove what forbids it. The controller then continues.";

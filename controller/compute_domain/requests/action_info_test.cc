@@ -22,7 +22,8 @@ TEST(FailureOf, M8_ForbiddenSaysWhatToDoAboutWhatForbidsIt) {
   const std::vector<Row> rows = {
       {R"({"kind": "Status", "code": 403, "reason": "Forbidden", "message":
           "daemonsets.apps is forbidden: User \"a\" cannot create resource \"daemonsets\""})",
-       ". Grant the controller this permission (manifests/standalone has all of them). It then "
+       ". Grant the controller this permission (cdom's manifests have all of them: apply them "
+       "again). It then "
        "continues."},
       {R"({"kind": "Status", "code": 403, "reason": "Forbidden", "message":
           "daemonsets.apps \"d\" is forbidden: exceeded quota: few, requested: count=1"})",

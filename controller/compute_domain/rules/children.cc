@@ -304,8 +304,7 @@ std::string DescribeHolder(const Observed& observed, Kind kind, const kube::Obje
   }
   if (found.domain == observed.uid) {
     return name +
-           " exists and carries this domain's label, but its target or owner says otherwise. "
-           "Delete it" +
+           " exists and carries this domain's label, but belongs to another object. Delete it" +
            or_rename;
   }
   const kube::OwnerReference* owner = found.meta.ControllerOwner();

@@ -315,7 +315,7 @@ TEST(PlanDeletion, DeletionWithoutATimeIsOneWhoseGraceIsOver) {
 }
 
 TEST(PlanDeletion, ClaimsThatCannotBeReadMayBeInUse) {
-  for (const char* reason : {"RightMissing", "DRANotServed"}) {
+  for (const char* reason : {"PermissionMissing", "DRANotServed"}) {
     SCOPED_TRACE(reason);
     Observed observed = DeletingUnused();
     observed.facts.views.problem_reason = reason;
@@ -636,13 +636,13 @@ TEST(PlanDeletion, B25_FinalizerOfOthersIsSaidWithWhatToDo) {
   EXPECT_EQ(blocked->reason, "HeldByFinalizer");
   EXPECT_NE(blocked->message.find(held), std::string::npos) << blocked->message;
   EXPECT_NE(blocked->message.find("kubectl edit"), std::string::npos);
-  EXPECT_EQ(blocked->message.find("There are still"), std::string::npos);
+  EXPECT_EQ(blocked->message.find("These also remain:"), std::string::npos);
   // Its pods wait for it, and not the other way round.
   observed.children.daemon_pods = {fixtures::MakePod("node-1", 1)};
   fixtures::Delete(observed.children.daemon_pods[0].meta, {"example.com/pods"});
   const std::string message = MessageOf(PlanFor(ReadLive(observed)));
   EXPECT_NE(message.find(held), std::string::npos) << message;
-  EXPECT_NE(message.find("There are still the daemon on node-1 (finalizer example.com/pods)"),
+  EXPECT_NE(message.find("These also remain: the daemon on node-1 (finalizer example.com/pods)"),
             std::string::npos)
       << message;
 }

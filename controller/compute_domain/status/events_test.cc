@@ -97,7 +97,7 @@ TEST(EventsOfStatus, UsualCourseOfADomainTellsNothing) {
 
 TEST(EventsOfStatus, P1_EachCauseThatNeedsSomebodyIsAWarning) {
   for (const char* reason :
-       {"SpecMissing", "DRANotServed", "RightMissing", "Forbidden", "TemplateNameTaken",
+       {"SpecMissing", "DRANotServed", "PermissionMissing", "Forbidden", "TemplateNameTaken",
         "ProvisioningFailed", "CliqueFull", "NodeLost", "MembersNotReady", "PluginMissing",
         "ImexAddressDiffers", "PodsStuckTerminating", "DeletionBlocked"}) {
     EXPECT_EQ(Summaries(Told(Converged(), "False", reason)),

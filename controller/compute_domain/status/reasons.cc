@@ -14,7 +14,7 @@ constexpr Reason kReasons[] = {
     {api::kReasonTemplateNameInvalid, Telling::kWarning, true},
     {api::kReasonAnnotationInvalid, Telling::kWarning},
     {api::kReasonDraNotServed, Telling::kWarning, true},
-    {api::kReasonRightMissing, Telling::kWarning, true},
+    {api::kReasonPermissionMissing, Telling::kWarning, true},
     {api::kReasonForbidden, Telling::kWarning, true},
     {api::kReasonTemplateNameTaken, Telling::kWarning, true},
     {api::kReasonNotAccepted, Telling::kSilent, true},

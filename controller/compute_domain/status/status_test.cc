@@ -106,7 +106,7 @@ TEST(DecideStatus, P23_PodsThatWaitForADomainOfTheHostsMakeItUnreadyOnlyWhileNob
 TEST(DecideStatus, P23_BlindnessOnHostsKeepsWhatWasMade) {
   EXPECT_EQ(SaidOnHosts("Provisioned",
                         [](Observed& o) {
-                          o.facts.views.problem_reason = "RightMissing";
+                          o.facts.views.problem_reason = "PermissionMissing";
                           o.facts.views.problem = "Grant list on nodes.";
                         }),
             "True ChildrenExist: The claim template was created.");
@@ -123,10 +123,10 @@ TEST(DecideStatus, P1_EachCauseHasItsReasonAndASentenceThatHelps) {
   const std::vector<Row> rows = {
       {[](Observed& o) {
          o.domain->status = {};  // It was never provisioned.
-         o.facts.views.problem_reason = "RightMissing";
+         o.facts.views.problem_reason = "PermissionMissing";
          o.facts.views.problem = "Grant list on nodes.";
        },
-       "False", "RightMissing", "Grant list on nodes.", "NotReady"},
+       "False", "PermissionMissing", "Grant list on nodes.", "NotReady"},
       {[](Observed& o) { o.domain->has_spec = false; }, "False", "SpecMissing",
        "spec.channel.resourceClaimTemplate.name", "NotReady"},
       {[](Observed& o) { fixtures::FailToCreate(o, {.reason = "Forbidden", .message = "quota"}); },
@@ -136,8 +136,8 @@ TEST(DecideStatus, P1_EachCauseHasItsReasonAndASentenceThatHelps) {
        "Provisioned; nodes join when pods that claim from train-channel are scheduled.", "Ready"},
       {[](Observed& o) { o.nodes["node-1"].ready = false; }, "False", "NodeLost",
        "Lost: node-1 (not ready)", "NotReady"},
-      {[](Observed& o) { o.nodes.erase("node-0"); }, "False", "NodeLost", "Lost: node-0 (gone)",
-       "NotReady"},
+      {[](Observed& o) { o.nodes.erase("node-0"); }, "False", "NodeLost",
+       "Lost: node-0 (does not exist)", "NotReady"},
       {[](Observed& o) { o.children.daemon_pods[1].ready = false; }, "False", "MembersNotReady",
        "Not ready: node-1; 1/2 members are ready. Pods that start there wait: delete them to run "
        "elsewhere, or ask an administrator. For administrators: `kubectl -n cdom-system get pods "
@@ -279,7 +279,7 @@ TEST(DecideStatus, C9_WhatIsLeftUndoneIsToldAndNoFault) {
   const DomainStatus status = StatusOf(observed);
   EXPECT_EQ(status.Find("Ready")->status, "True");
   EXPECT_EQ(status.Find("Provisioned")->status, "True");
-  EXPECT_TRUE(status.Find("Provisioned")->message.ends_with(" Left undone: no right"));
+  EXPECT_TRUE(status.Find("Provisioned")->message.ends_with(" Not done yet: no right"));
 }
 
 TEST(DecideStatus, P1_EachConditionSaysItsOwnPartAndReadyTheFirstThatFails) {
@@ -533,7 +533,7 @@ TEST(DecideStatus, G12_MembersOfTwoCliquesAreCountedWhereOneWasAskedFor) {
        "True", "SpansCliques",
        kSpans +
            " Other domains have members in the same clique: a domain in another namespace in " +
-           kCliqueId + ". Imports of memory may fail now and then; keep one domain to a clique."},
+           kCliqueId + ". Imports of memory may fail now and then; use one domain per clique."},
       {"one member does not serve",
        [](Observed& o) {
          Spread(o);
@@ -675,8 +675,7 @@ TEST(DecideStatus, B47_DaemonThatStaysUpOverAnImexOfTheHostIsNamed) {
               first.in_use = true;
             }),
             "False ImexOnHost: IMEX runs on the host already: node-0; 1/2 members are ready. For "
-            "administrators: stop "
-            "it there for good (systemctl disable --now nvidia-imex).");
+            "administrators: disable the service (systemctl disable --now nvidia-imex).");
 }
 
 TEST(DecideStatus, B49_NodeThatDoesNotServeAndWhoseFabricHasAnErrorIsNamedWithIt) {
@@ -856,8 +855,8 @@ TEST(DecideStatus, REV3_W4_MemberWhosePodsHaveEnded_IsNoFault_For30Seconds) {
   using enum MemberPhase::Is;
   const auto nothing = [](Observed&) {};
   const std::string leaves =
-      "False MembersLeaving: Leaving since 11:59:50 UTC: node-1; 1/2 members are ready. Their "
-      "daemons stop, as they do when the pods there have ended.";
+      "False MembersLeaving: Leaving since 11:59:50 UTC: node-1; 1/2 members are ready. The "
+      "pods there have ended, so their daemons stop.";
   EXPECT_EQ(SaidInPhase(kLeaving, seconds(10), nothing), leaves);
   EXPECT_EQ(SaidInPhase(kLeaving, seconds(10), nothing, "Ready"), leaves);
   EXPECT_EQ(SaidInPhase(kLeaving, seconds(10), [](Observed& o) { Cordon(o, "node-1"); }), leaves);
@@ -881,13 +880,14 @@ TEST(DecideStatus, REV3_W4_MemberThatStarts_IsToldBeforeOneThatLeaves_AndAFaultB
 TEST(DecideStatus, REV3_W6_NodeThatWasDeleted_NamesThePodsThatRanThere) {
   ExpectMembers({
       {"one, whose pod is known", [](Observed& o) { o.nodes.erase("node-1"); }, "False", "NodeLost",
-       "Lost: node-1 (gone); 1/2 members are ready. Delete the pods that ran there: pods/train-1."},
+       "Lost: node-1 (does not exist); 1/2 members are ready. Delete the pods that ran there: "
+       "pods/train-1."},
       {"one without a pod",
        [](Observed& o) {
          o.nodes.erase("node-1");
          o.children.claims[1].consumers.clear();
        },
-       "False", "NodeLost", "Lost: node-1 (gone); 1/2 members are ready."},
+       "False", "NodeLost", "Lost: node-1 (does not exist); 1/2 members are ready."},
       {"one without a pod, which exists",
        [](Observed& o) {
          o.nodes["node-1"].ready = false;
@@ -902,7 +902,8 @@ TEST(DecideStatus, REV3_W6_NodeThatWasDeleted_NamesThePodsThatRanThere) {
          o.nodes["node-0"].ready = false;
        },
        "False", "NodeLost",
-       "Lost: node-0 (not ready), node-1 (gone); 0/2 members are ready. Bring the node back, or "
+       "Lost: node-0 (not ready), node-1 (does not exist); 0/2 members are ready. Bring the node "
+       "back, or "
        "delete the pods there: pods/train-0, pods/train-1."},
   });
 }
@@ -1350,7 +1351,7 @@ TEST(DecideStatus, K1_U2_WhilePodsWaitReadySaysWhy) {
 
 TEST(DecideStatus, C4_ProvisionedDomainStaysAsItIsWhileAKindIsNotRead) {
   const DomainStatus status = StatusAfter([](Observed& o) {
-    o.facts.views.problem_reason = "RightMissing";
+    o.facts.views.problem_reason = "PermissionMissing";
     o.facts.views.problem = "Grant list on daemonsets.";
     o.children.daemon_sets.clear();
   });
@@ -1358,7 +1359,7 @@ TEST(DecideStatus, C4_ProvisionedDomainStaysAsItIsWhileAKindIsNotRead) {
   for (const char* type : {"Accepted", "Provisioned", "Ready"}) {
     EXPECT_EQ(status.Find(type)->status, "True") << type;
   }
-  EXPECT_EQ(fixtures::ReasonOf(status, "Accepted"), "RightMissing");
+  EXPECT_EQ(fixtures::ReasonOf(status, "Accepted"), "PermissionMissing");
   EXPECT_NE(MessageOf(status, "Accepted").find("Grant list on daemonsets."), std::string::npos);
 }
 
@@ -1436,7 +1437,7 @@ TEST(DecideStatus, B52_DaemonOnANodeThatNobodyExpectsIsNamedByPodAndNode) {
 TEST(DecideStatus, C12_WhoUsesTheDomainIsUnknownWhileClaimsAreNotRead) {
   const DomainStatus status = StatusAfter([](Observed& o) {
     o.facts.views.claims_are_read = false;
-    o.facts.views.problem_reason = "RightMissing";
+    o.facts.views.problem_reason = "PermissionMissing";
     o.children.claims.clear();
   });
   EXPECT_EQ(status.Find("InUse")->status, "Unknown");
@@ -1448,7 +1449,7 @@ TEST(DecideStatus, C20_WhoMayNotReadClaimsSaysSoOfUseAlone) {
     o.facts.views.claims_problem = "Grant list on resourceclaims.";
     o.children.claims.clear();
   });
-  EXPECT_EQ(fixtures::ReasonOf(status, "InUse"), "RightMissing");
+  EXPECT_EQ(fixtures::ReasonOf(status, "InUse"), "PermissionMissing");
   EXPECT_NE(MessageOf(status, "InUse").find("Grant list"), std::string::npos);
   EXPECT_NE(MessageOf(status, "InUse").find("each node with its label counts as a member"),
             std::string::npos)
@@ -1464,7 +1465,7 @@ TEST(DecideStatus, L1_DomainWithoutItsTemplateIsNotReadyForNvidiasToolsEither) {
   const DomainStatus unseen = StatusAfter([&](Observed& o) {
     lose(o);
     o.facts.views.problem = "Grant list on resourceclaimtemplates.";
-    o.facts.views.problem_reason = "RightMissing";
+    o.facts.views.problem_reason = "PermissionMissing";
   });
   EXPECT_EQ(unseen.status, "Ready") << "what is not read need not be missing";
 }
@@ -1508,7 +1509,7 @@ TEST(DecideStatus, FailureMatters_OnlyWhereAChildThatIsNeededIsMissing) {
     Observed observed = Converged();
     fixtures::Fail(observed, concern, refused);
     EXPECT_EQ(StatusOf(observed).status, "Ready");
-    EXPECT_TRUE(MessageOf(StatusOf(observed), "Provisioned").ends_with(" Left undone: no"));
+    EXPECT_TRUE(MessageOf(StatusOf(observed), "Provisioned").ends_with(" Not done yet: no"));
     observed.children.templates.pop_back();
     const bool makes = concern == Concern::kFinalizer || concern == Concern::kChildren;
     EXPECT_EQ(fixtures::ReasonOf(StatusOf(observed), "Provisioned"),
@@ -1520,7 +1521,7 @@ TEST(DecideStatus, FailureMatters_OnlyWhereAChildThatIsNeededIsMissing) {
   fixtures::Fail(twice, Concern::kLabels, refused);
   twice.memory.retries["more"] = {.concern = Concern::kLabels, .failure = refused};
   twice.memory.retries["silent"] = {.concern = Concern::kLabels};
-  EXPECT_TRUE(MessageOf(StatusOf(twice), "Provisioned").ends_with(" Left undone: no"));
+  EXPECT_TRUE(MessageOf(StatusOf(twice), "Provisioned").ends_with(" Not done yet: no"));
 }
 
 TEST(DecideStatus, REV3_F3_ChildThatAnOldViewLacksIsNotMissing) {

@@ -65,7 +65,7 @@ a_domain_lives_on_real_nodes_under_nvidias_chart_and_leaves_nothing() {
   wait_for 30 "each name that IMEX may look up has an address" chart_names_are_known || return 1
   # The daemons write membership, as in NVIDIA's driver.
   [[ $(kubectl get computedomaincliques -A -o 'jsonpath={.items[*].metadata.ownerReferences[0].kind}') == Pod ]] || return 1
-  [[ $(kubectl get cdom real -o 'jsonpath={.status.conditions[?(@.type=="InUse")].reason}') == RightMissing ]] || return 1
+  [[ $(kubectl get cdom real -o 'jsonpath={.status.conditions[?(@.type=="InUse")].reason}') == PermissionMissing ]] || return 1
   [[ $(kubectl get cdom real -o 'jsonpath={.status.conditions[?(@.type=="InUse")].message}') == *'each node with its label counts as a member'* ]] || return 1
   imex_domain | kubectl delete --timeout=120s -f - || { what_keeps_the_chart; return 1; }
   wait_for 60 "nothing is left of it" nothing_is_left_under_the_chart || { what_keeps_the_chart; return 1; }

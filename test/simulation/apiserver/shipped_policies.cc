@@ -127,25 +127,42 @@ bool IsPlain(const Value& container) {
   const auto is_of_node = [](const Value& port) {
     return port["hostPort"].AsInt().value_or(0) > 0;
   };
-  const auto is_secret = [](const Value& variable) {
-    const Value& from = variable["valueFrom"];
-    return from.Find("secretKeyRef") != nullptr || from.Find("configMapKeyRef") != nullptr;
-  };
   const std::string& mount = context["procMount"].AsString();
   return !context["privileged"].AsBool() && (mount.empty() || mount == "Default") &&
          HasPlainSeLinux(context["seLinuxOptions"]) && is_confined("seccompProfile") &&
          is_confined("appArmorProfile") &&
          std::ranges::none_of(container["ports"].items(), is_of_node) &&
-         IsEmpty(container["envFrom"]) && IsEmpty(container["volumeDevices"]) &&
-         std::ranges::none_of(container["env"].items(), is_secret) &&
          std::ranges::all_of(context["capabilities"]["add"].items(),
                              [](const Value& added) { return allowed.contains(added.AsString()); });
 }
 
+bool ReadsNoSecret(const Value& container) {
+  const auto is_secret = [](const Value& variable) {
+    const Value& from = variable["valueFrom"];
+    return from.Find("secretKeyRef") != nullptr || from.Find("configMapKeyRef") != nullptr;
+  };
+  return IsEmpty(container["envFrom"]) && IsEmpty(container["volumeDevices"]) &&
+         std::ranges::none_of(container["env"].items(), is_secret);
+}
+
+bool LeavesPodsAsTheyWere(const Admitted& write) {
+  return write.operation == "DELETE" ||
+         Same(write.before["spec"]["template"]["spec"], write.after["spec"]["template"]["spec"]);
+}
+
 bool IsBaseline(const Admitted& write) {
-  const Value& old = write.before["spec"]["template"]["spec"];
+  if (LeavesPodsAsTheyWere(write)) return true;
   const Value& pod = write.after["spec"]["template"]["spec"];
-  if (write.operation == "DELETE" || Same(old, pod)) return true;
+  const Value* host_users = pod.Find("hostUsers");
+  return !pod["hostNetwork"].AsBool() && !pod["hostPID"].AsBool() && !pod["hostIPC"].AsBool() &&
+         (host_users == nullptr || host_users->AsBool()) && IsEmpty(pod["securityContext"]) &&
+         std::ranges::all_of(pod["containers"].items(), IsPlain) &&
+         std::ranges::all_of(pod["initContainers"].items(), IsPlain);
+}
+
+bool RunsDaemons(const Admitted& write) {
+  if (LeavesPodsAsTheyWere(write)) return true;
+  const Value& pod = write.after["spec"]["template"]["spec"];
   const auto is_own = [](const Value& volume) {
     return volume.Find("emptyDir") != nullptr ||
            (volume["name"].AsString() == "imex-keys" &&
@@ -155,18 +172,15 @@ bool IsBaseline(const Admitted& write) {
     return claim["resourceClaimTemplateName"].AsString() ==
            "computedomain-daemon-" + DomainOf(Meta(write.after));
   };
-  const Value* host_users = pod.Find("hostUsers");
   const std::string& component =
       write.after["spec"]["template"]["metadata"]["labels"]["app.kubernetes.io/component"]
           .AsString();
   if (component == "controller" || component == "kubelet-plugin") return false;
   return pod["serviceAccountName"].AsString() == "compute-domain-daemon-service-account" &&
-         !pod["hostNetwork"].AsBool() && !pod["hostPID"].AsBool() && !pod["hostIPC"].AsBool() &&
          std::ranges::all_of(pod["volumes"].items(), is_own) &&
-         (host_users == nullptr || host_users->AsBool()) && IsEmpty(pod["securityContext"]) &&
          std::ranges::all_of(pod["resourceClaims"].items(), is_its_device) &&
-         std::ranges::all_of(pod["containers"].items(), IsPlain) &&
-         std::ranges::all_of(pod["initContainers"].items(), IsPlain);
+         std::ranges::all_of(pod["containers"].items(), ReadsNoSecret) &&
+         std::ranges::all_of(pod["initContainers"].items(), ReadsNoSecret);
 }
 
 bool WritesItsFinalizerAlone(const Admitted& write) {
@@ -445,7 +459,8 @@ const std::vector<Policy>& Policies() {
                  {{"resourceclaimtemplates", "daemonsets"}, AddsNoFinalizerAndNoOwner},
                  {{"computedomaincliques"}, WritesACliqueOfItsName},
                  {{"events"}, ReportsAsItself},
-                 {{"resourceclaimtemplates"}, ClaimsForItsDomain}}},
+                 {{"resourceclaimtemplates"}, ClaimsForItsDomain},
+                 {{"daemonsets"}, RunsDaemons}}},
       {.name = "cdom-daemon-account",
        .concerns = IsADaemon,
        .rules = {{{}, HasAToken},

@@ -32,11 +32,12 @@ std::string DescribeBlockers(const Observed& observed, const DeletionWait& wait)
 Verdict JudgeDeletion(const StatusInput& input, const DeletionWait& wait) {
   Verdict verdict = {"False", api::kReasonDeleting, "The domain is being deleted."};
   if (!wait.pinned.empty()) {
-    verdict = {"False", api::kReasonHeldByFinalizer,
-               "Finalizers of other components keep " + Names(wait.pinned) +
-                   ". Each component removes its own when its work is done. If the component does "
-                   "not exist any more, remove the finalizer with kubectl edit." +
-                   (wait.blockers.empty() ? "" : " There are still " + Names(wait.blockers) + ".")};
+    verdict = {
+        "False", api::kReasonHeldByFinalizer,
+        "Finalizers of other components keep " + Names(wait.pinned) +
+            ". Each component removes its own when its work is done. If the component does "
+            "not exist any more, remove the finalizer with kubectl edit." +
+            (wait.blockers.empty() ? "" : " These also remain: " + Names(wait.blockers) + ".")};
   } else if (!wait.blockers.empty() && wait.patience == std::chrono::milliseconds(0)) {
     verdict = {"False", api::kReasonDeletionBlocked, DescribeBlockers(input.observed, wait)};
   } else if (IsPaused(input.observed)) {

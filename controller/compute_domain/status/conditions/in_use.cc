@@ -21,7 +21,8 @@ Verdict JudgeInUse(const StatusInput& input) {
   if (!observed.facts.views.claims_are_read) {
     const Views& views = observed.facts.views;
     return {"Unknown",
-            views.claims_are_granted ? views.problem_reason : std::string(api::kReasonRightMissing),
+            views.claims_are_granted ? views.problem_reason
+                                     : std::string(api::kReasonPermissionMissing),
             "Claims cannot be read, so the use of the domain is unknown, and each node with its "
             "label counts as a member: " +
                 views.claims_problem};

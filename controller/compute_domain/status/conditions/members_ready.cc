@@ -63,7 +63,8 @@ Trouble TroubleOf(const StatusInput& input, const Member& member) {
   const Observed& observed = input.observed;
   const auto node = observed.nodes.find(member.node);
   const bool is_known = node != observed.nodes.end();
-  if (IsLost(observed, member.node)) return {api::kReasonNodeLost, is_known ? "not ready" : "gone"};
+  if (IsLost(observed, member.node))
+    return {api::kReasonNodeLost, is_known ? "not ready" : "does not exist"};
   const auto occupied = input.explanation.occupied.find(member.node);
   if (occupied != input.explanation.occupied.end()) return {api::kReasonNodeHeld, occupied->second};
   if (member.ready) return {};
@@ -94,7 +95,7 @@ Trouble TroubleOf(const StatusInput& input, const Member& member) {
 // What to do about a message of a daemon that is known. Empty if it is not.
 std::string Hint(const std::string& messages) {
   if (messages.find(api::kImexInUse) == std::string::npos) return "";
-  return " IMEX runs on the host of that node already. For administrators: stop it there for good "
+  return " IMEX runs on the host of that node already. For administrators: disable the service "
          "(systemctl disable --now nvidia-imex).";
 }
 
@@ -137,23 +138,21 @@ constexpr Rank kRanks[] = {
      "Pods there start when the last pod of that domain on the node has ended."},
     {api::kReasonFabricError, "Not ready, and the NVLink fabric has an error",
      "For administrators: see nvidia-smi -q | grep -A4 Fabric on that node, and its fabric "
-     "manager; a reboot of the "
-     "node may help."},
+     "manager; a reboot of the node may help."},
     {api::kReasonImexOnHost, "IMEX runs on the host already",
-     "For administrators: stop it there for good (systemctl disable --now nvidia-imex)."},
+     "For administrators: disable the service (systemctl disable --now nvidia-imex)."},
     {api::kReasonImexWaitsForQuorum, "IMEX waits for its peers",
      "It becomes ready when the peers that imported from it are back. Do not restart anything."},
     {api::kReasonImexAddressDiffers, "Peers look for IMEX at another address",
      "The daemon there has not written its address into its clique. For administrators: see its "
-     "log, or delete its "
-     "pod."},
+     "log, or delete its pod."},
     {{},
      "Not ready",
      "Pods that start there wait: delete them to run elsewhere, or ask an administrator."},
     {api::kReasonMembersStarting, "Starting since ",
      "Pods there start when their daemon is ready."},
     {api::kReasonMembersLeaving, "Leaving since ",
-     "Their daemons stop, as they do when the pods there have ended."},
+     "The pods there have ended, so their daemons stop."},
 };
 
 // Since when the first of the members is so. What status says already stays if it is as good: two
@@ -274,8 +273,7 @@ std::string DescribeMissing(const MissingPlugins& missing) {
   return " No kubelet plugin of " + std::string(api::kDriver) + " is registered on " +
          Names(missing.nodes) +
          ": pods of the domain neither start nor end there. For administrators: check that the "
-         "plugin's pod runs on "
-         "that node." +
+         "plugin's pod runs on that node." +
          (missing.stuck.empty() ? "" : " Pods that do not end: " + Names(missing.stuck) + ".");
 }
 

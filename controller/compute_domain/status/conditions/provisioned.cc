@@ -13,7 +13,7 @@ std::string Remarks(const StatusInput& input) {
   const Observed& observed = input.observed;
   const std::optional<Failure>& left_undone = input.analysis.left_undone;
   std::string remarks;
-  if (left_undone) remarks += " Left undone: " + left_undone->message;
+  if (left_undone) remarks += " Not done yet: " + left_undone->message;
   std::vector<std::string> nobodys;
   for (const api::Clique& clique : observed.children.cliques) {
     const bool is_nobodys = clique.id.empty() && IsClique(observed, clique);
@@ -39,7 +39,7 @@ Verdict JudgeOutdated(const Observed& observed, const std::vector<std::string>& 
     return {"True", api::kReasonOutdated,
             "Daemons of an older template: " + names +
                 ". The controller may not delete pods: delete them once no pod uses their "
-                "clique, or grant it that."};
+                "clique, or grant it the permission to delete pods."};
   }
   return {"True", api::kReasonOutdated,
           "Daemons of an older template: " + names +
@@ -77,7 +77,8 @@ Verdict JudgeProvisioned(const StatusInput& input) {
             "Not created while paused: " + Names(children.missing) + "."};
   }
   if (!children.missing.empty()) {
-    return {"False", api::kReasonChildrenMissing, "Being made: " + Names(children.missing) + "."};
+    return {"False", api::kReasonChildrenMissing,
+            "Being created: " + Names(children.missing) + "."};
   }
   if (!analysis.outdated.empty()) return JudgeOutdated(observed, analysis.outdated);
   return {"True", api::kReasonChildrenExist,

@@ -79,7 +79,7 @@ std::optional<SharingIssue> FindSharing(const Observed& observed) {
   return SharingIssue{
       .reason = api::kReasonCliqueShared,
       .says = " Other domains have members in the same clique: " + Names(shared) +
-              ". Imports of memory may fail now and then; keep one domain to a clique."};
+              ". Imports of memory may fail now and then; use one domain per clique."};
 }
 
 // Of nodes that serve, as far as their daemons can see.
