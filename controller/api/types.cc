@@ -170,8 +170,8 @@ std::string SchedulerWords(json::View status) {
   return words;
 }
 
-// Returns the most useful line at the end of a log: IMEX's message that another process, such as a
-// service of the host, uses the channel. Otherwise the last line.
+// Returns the most useful line at the end of a log: IMEX's message that another process uses the
+// channel, e.g. a service of the host. Otherwise the last line.
 std::string_view LineThatTells(std::string_view log) {
   std::string_view best;
   while (!log.empty()) {

@@ -57,8 +57,8 @@ constexpr int kKeptBack = 4;               // Of these, kept for workers that ha
 // the Lease in that time even if the API server hangs.
 constexpr auto kDrain = seconds(5);
 constexpr auto kLeaseDrain = seconds(3);
-// A worker without a reply for this long hangs. Each worker reads up to twelve collections at once,
-// of all workers `kInFlightMax` requests run at a time, and a slow server takes a minute for each.
+// A worker without a reply for this long hangs. Each reads up to twelve collections at once. All
+// workers together have `kInFlightMax` requests, and a slow server takes a minute for each.
 constexpr std::chrono::minutes ReplyMax(int workers) {
   return std::chrono::minutes(1 + workers * 12 / kInFlightMax);
 }

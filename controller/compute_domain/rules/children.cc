@@ -229,8 +229,8 @@ bool HasLostLabels(const Observed& observed, Kind kind, const NameHolder& found)
 }
 
 std::optional<Action> PlanCreation(const Observed& observed, const Child& child) {
-  // R2 (a cache is never evidence). If a stale cache shows a deleted domain, its children would be
-  // created and deleted in turn: by cdom, and by the garbage collector or another leader.
+  // R2 (a cache is never evidence). A stale cache may show a deleted domain. cdom would create its
+  // children, and the garbage collector or another leader would delete them, again and again.
   if (observed.memory.children_seen.contains(child.role)) {
     const kube::ObjectMeta* owner = observed.evidence.LiveOwner();
     if (owner == nullptr || owner->deleting) return {};

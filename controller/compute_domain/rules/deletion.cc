@@ -135,8 +135,8 @@ std::vector<Action> PlanTearDown(const Observed& observed, const Children& child
     if (IsDaemonSet(observed, set)) TearDown(Kind::kDaemonSet, set.meta, is_live, actions);
   }
   for (const api::ResourceClaimTemplate& found : children.templates) {
-    // Without its domain the workload template's name is unknown, and the garbage collector deletes
-    // it. cdom only removes its finalizer during that deletion: R6 (the domain owns the template).
+    // Without its domain the workload template's name is unknown. The garbage collector deletes it,
+    // and cdom only removes its finalizer during that deletion: R6 (the domain owns the template).
     const bool released =
         !observed.domain && found.domain == observed.uid && HoldsFinalizer(found.meta);
     if (IsDaemonTemplate(observed, found) || released) {

@@ -23,8 +23,8 @@ constexpr std::chrono::seconds kShownWithin{10};
 // Returns the template hashes of the domain's DaemonSets that cdom created, by UID. A pod is
 // compared only with its own set. The hash of a set by another controller, such as NVIDIA's, is
 // unknown.
-// || Skips a set that differs from its desired form: it is about to change, or the view of it is
-// stale.
+//
+// Skips a set that differs from its desired form: it is about to change, or its view is stale.
 Hashes TemplateHashes(const Observed& observed) {
   Hashes hashes;
   const std::string& wanted = observed.memory.rendered.daemon_set;

@@ -75,9 +75,8 @@ SchedulerMessages PlanSchedulerMessages(const Observed& observed, const Instant&
                                                          ? now.monotonic
                                                          : observed.memory.scheduler_messages_read;
   if (read) {
-    // The interval grows, because the messages change ever less. It depends on how long the pods
-    // had waited at the last read: the time until now grows as fast as the clock, so it would never
-    // end.
+    // The interval grows, because the messages change ever less. It depends on the waiting time at
+    // the last read. The waiting time until now grows as fast as the clock.
     const auto had_waited = std::chrono::floor<milliseconds>(waited - (now.monotonic - *read));
     const milliseconds period = std::clamp<milliseconds>(had_waited, kLookAgainMin, kLookAgainMax);
     rest = std::chrono::ceil<milliseconds>(*read + period - now.monotonic);

@@ -163,9 +163,9 @@ class CliqueRule {
            !entries_of_.contains(pod.node) && index_.MayJoin(pod.node);
   }
 
-  // Returns the free index that is reserved for the node, or that status shows for it. S4 (an index
-  // never changes): a deleted clique is created again with the same indices, because its daemons
-  // still use them. -1 if there is none.
+  // Returns the free index that is reserved for the node, or that status shows for it. -1 if there
+  // is none. S4 (an index never changes): a deleted clique gets the same indices again, because its
+  // daemons still use them.
   int IndexBefore(const std::string& node) const {
     for (const HeldIndex& held : next_.held) {
       if (held.node == node && IsFree(held.index)) return held.index;

@@ -22,9 +22,9 @@ bool StaysReady(const MembershipIndex& index, const Member& member) {
 }
 
 // Returns whether a member that only status shows has left. S5 (a member leaves only after a live
-// read): it is not enough that its daemon seems to end, or that a clique gives its index to another
-// node. The live read must find no pod of it. Exception: pods that are being deleted and have
-// removed their own entries.
+// read), even if its daemon seems to end or a clique gives its index to another node. The live read
+// must find no pod of it. Exception: pods that are being deleted and have removed their own
+// entries.
 bool HasLeft(const LiveView& live, const Member& shown, Membership& membership) {
   if (!live.was_read()) {
     membership.needs_daemons = true;
