@@ -17,9 +17,9 @@ void SetSocketOption(int fd, int level, int name, int value) {
   static_cast<void>(::setsockopt(fd, level, name, &value, sizeof value));
 }
 
-// Opens sockets that child processes do not inherit; libcurl 7.88 lets them. A dead peer is noticed
-// within 60 s when idle (30 + 3 x 10). While data is unacknowledged keepalive does not run, and it
-// takes 45 s. libcurl has no option for the count and the timeout.
+// Opens sockets that child processes do not inherit; libcurl 7.88 lets them. Notices a dead peer
+// within 60 s when idle (30 + 3 x 10), and within 45 s while data is unacknowledged and keepalive
+// does not run. libcurl has no option for the count and the timeout.
 curl_socket_t OpenSocket(void* /*unused*/, curlsocktype /*purpose*/, curl_sockaddr* address) {
   const int fd = ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
   if (fd < 0 || address->socktype != SOCK_STREAM) return fd;

@@ -263,7 +263,7 @@ std::map<std::string, Replacement> FindReplacements(const Observed& observed,
     const bool is_labelled = std::ranges::any_of(
         observed.children.labelled_nodes,
         [&](const api::Node& node) { return node.meta.key.name == replacement.node; });
-    if (pod == pods.end() && !is_labelled) continue;  // No daemon is wanted there any more.
+    if (pod == pods.end() && !is_labelled) continue;  // The node no longer needs a daemon.
     const bool is_kept = pod != pods.end() && pod->second->meta.uid == replacement.replaced &&
                          !pod->second->meta.deleting;
     if (is_kept && now - replacement.began >= kShownWithin) continue;
