@@ -1,5 +1,5 @@
-// compute-domain-controller: flags, signals, and one run after the other until one is final; or one
-// command.
+// compute-domain-controller: flags, signals, and runs; or one command.
+// A run follows another until one is final.
 
 #include <link.h>
 #include <malloc.h>
@@ -27,20 +27,21 @@
 
 namespace {
 
-// For the first answer of an exec plugin. In a run, the thread that waits has other duties.
+// For the first answer of an exec plugin. In a run, the waiting thread has other duties.
 constexpr auto kPluginPatience = std::chrono::seconds(5);
 constexpr auto kPluginPatienceOfACommand = std::chrono::seconds(70);
 
-// Pages of lists come and go by the megabyte, and each worker has its own. By default glibc learns
-// to keep such blocks on its heaps, of which every thread may have one, between what stays.
+// Returns large blocks to the system. Each worker uses pages of lists of several megabytes for a
+// moment. By default glibc learns to keep such blocks in its heaps, of which each thread may have
+// one.
 void GiveLargeBlocksBack() {
   constexpr int kLarge = 256 << 10;
   mallopt(M_MMAP_THRESHOLD, kLarge);
   mallopt(M_ARENA_MAX, 2);
 }
 
-// Most of what has been touched of forty libraries by now, the dynamic linker and their
-// constructors needed, and nobody else will. What is read-only comes back from its file when used.
+// Releases the loaded pages of forty libraries. Mostly the dynamic linker and constructors used
+// them. Read-only pages are loaded from their file again when they are used.
 void GiveLoadedPagesBack() {
   dl_iterate_phdr(
       [](dl_phdr_info* library, std::size_t, void*) {
@@ -50,7 +51,7 @@ void GiveLoadedPagesBack() {
           if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) != 0) continue;
           const std::uintptr_t begin = (library->dlpi_addr + segment.p_vaddr) / page * page;
           const std::uintptr_t end = library->dlpi_addr + segment.p_vaddr + segment.p_memsz;
-          // It only saves memory: where it is refused, as for the kernel's own pages, all is well.
+          // This only saves memory, so a refusal, e.g. for the kernel's own pages, does no harm.
           madvise(std::bit_cast<void*>(begin), end - begin, MADV_DONTNEED);
         }
         return 0;
@@ -58,11 +59,11 @@ void GiveLoadedPagesBack() {
       nullptr);
 }
 
-// A Lease that is lost now and then means that the API server was unreachable, and is no reason to
-// end: kubelets restart a process at growing intervals. One that is lost again and again is.
+// Counts losses of the Lease. The process survives a few, because they mean that the API server was
+// unreachable, and kubelets restart processes at growing intervals. It ends after many.
 class LeaseLosses {
  public:
-  // After one more.
+  // Adds a loss. Returns whether the process may continue.
   [[nodiscard]] bool MayGoOn(base::Clock::TimePoint now) {
     constexpr std::size_t kMost = 5;
     constexpr std::chrono::minutes kWithin{10};
@@ -75,7 +76,7 @@ class LeaseLosses {
   std::vector<base::Clock::TimePoint> losses_;
 };
 
-// Waits for a configuration that can be used; says what is wrong each time that changes.
+// Waits for a usable configuration. Logs each change of the problem. Empty if `stop` is requested.
 std::optional<kube::ClientConfig> WaitForConfig(const process::Context& context,
                                                 const std::stop_token& stop) {
   kube::ConfigLoader loader(context.load_config, context.clock, context.logger);

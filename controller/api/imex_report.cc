@@ -14,7 +14,7 @@ constexpr std::size_t kWordMax = 32;
 constexpr std::int64_t kIndexMax = 9'999;  // Names of daemons have four digits.
 constexpr std::int64_t kCountMax = 1'000'000;
 
-// Characters of states, versions and times; what has others is left out whole.
+// Returns a state, a version or a time. Empty if the text is too long or has other characters.
 std::string Word(json::View text) {
   const std::string_view word = text.AsString();
   const auto fits = [](char c) {

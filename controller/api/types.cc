@@ -20,9 +20,9 @@ std::string Label(json::View object, std::string_view key) {
   return Text(object["metadata"]["labels"][key]);
 }
 
-// Of what everybody may write. What is longer than anything of ours is cut, and reads as invalid.
+// Returns a text that any user may write. Cut at kMax: a valid name is never that long.
 std::string ShortText(json::View value) {
-  constexpr std::size_t kMax = 254;  // One more than the name of an object.
+  constexpr std::size_t kMax = 254;  // One more than the longest name.
   return std::string(value.AsString().substr(0, kMax));
 }
 
@@ -30,8 +30,8 @@ std::string Annotation(json::View object, std::string_view key) {
   return ShortText(object["metadata"]["annotations"][key]);
 }
 
-// The keys of cdom.dev/ among `kind`s of a domain that are not `known`, up to a bound. Everybody
-// may write them.
+// Adds keys of cdom.dev/ that are not `known`, with their `kind`. Adds a limited number of them,
+// because any user may write keys.
 template <typename Known>
 void AddUnknownKeys(json::View keys, std::string_view kind, const Known& known,
                     std::vector<std::string>& unknown) {
@@ -39,20 +39,20 @@ void AddUnknownKeys(json::View keys, std::string_view kind, const Known& known,
   constexpr std::size_t kLengthMax = 100;
   keys.ForEachMember([&](std::string_view key, json::View) {
     if (!key.starts_with(kOwnPrefix) || std::ranges::find(known, key) != known.end()) return;
-    // Kubernetes stores no other.
+    // Kubernetes stores no other keys.
     if (!kube::IsLabelKey(key) || key.size() > kLengthMax || unknown.size() >= kKeysMax) return;
     unknown.push_back(std::string(kind) + " " + std::string(key));
   });
 }
 
-// Of an object that everybody may write. Of its owners those of the kind `many` are kept, too.
+// Keeps few finalizers and owners, because any user may write them. See kube::KeepFew() for `many`.
 base::Result<kube::ObjectMeta> DecodeFewOfMeta(json::View object, std::string_view many = {}) {
   kube::ObjectMeta meta = TRY(kube::DecodeMeta(object));
   kube::KeepFew(kFinalizer, meta, many);
   return meta;
 }
 
-// The UID of a domain, in the form that the API server gives it. Empty: it is none.
+// Returns the UID of a domain as the API server writes it. Empty if `value` is not a UID.
 std::string DecodeUid(json::View value) {
   constexpr std::size_t kMax = 64;
   const std::string_view text = value.AsString();
@@ -70,7 +70,7 @@ bool HasTrueCondition(json::View conditions, std::string_view type) {
   return found;
 }
 
-// One that no int can hold is none.
+// Returns -1 if the index is missing or does not fit an int.
 int DecodeIndex(json::View index) {
   const std::int64_t value = index.AsInt().value_or(-1);
   return std::in_range<int>(value) ? static_cast<int>(value) : -1;
@@ -81,7 +81,7 @@ bool IsAddress(std::string_view text) {
          text.find_first_not_of("0123456789abcdefABCDEF.:") == std::string_view::npos;
 }
 
-// Text of a daemon, which the API server takes as it is: none where it is no address.
+// Returns the address that a daemon wrote, which the API server does not check. Empty if invalid.
 std::string DecodeAddress(json::View address) {
   return IsAddress(address.AsString()) ? Text(address) : "";
 }
@@ -122,14 +122,14 @@ DomainStatus DecodeStatus(json::View status) {
   return decoded;
 }
 
-// A number that is no less than 0; what is none says nothing.
+// Returns the number. Empty if it is invalid or negative.
 std::optional<int> DecodeCount(std::string_view digits) {
   const std::optional<int> count = base::ParseNumber<int>(digits);
   return count && *count >= 0 ? count : std::nullopt;
 }
 
-// Held indices as EncodeHeld writes them: "node-a=3@2026-01-01T12:00:00Z,...". What does not read
-// like that was not written by us, and holds nothing.
+// Decodes held indices as EncodeHeld() writes them: "node-a=3@2026-01-01T12:00:00Z,...". Skips any
+// other entry, because cdom did not write it.
 std::vector<HeldIndex> DecodeHeld(std::string_view text) {
   std::vector<HeldIndex> held;
   while (!text.empty()) {
@@ -147,18 +147,18 @@ std::vector<HeldIndex> DecodeHeld(std::string_view text) {
   return held;
 }
 
-// Reasons of a container that is only on its way.
+// Returns whether a container waits only because it is starting.
 bool IsStarting(std::string_view reason) {
   return reason == "ContainerCreating" || reason == "PodInitializing";
 }
 
 std::string WithDetail(std::string reason, std::string_view detail) {
-  constexpr std::size_t kDetailMax = 200;  // Enough to act on; the pod has the rest.
+  constexpr std::size_t kDetailMax = 200;  // Enough to act on. The pod has the whole message.
   if (detail.empty()) return reason;
   return reason + ": " + json::OneLine(detail, kDetailMax);
 }
 
-// What the scheduler says; empty: the pod is scheduled, or was not looked at.
+// Returns the scheduler's message. Empty if the pod is scheduled or was not tried yet.
 std::string SchedulerWords(json::View status) {
   std::string words;
   status["conditions"].ForEach([&](json::View condition) {
@@ -170,8 +170,8 @@ std::string SchedulerWords(json::View status) {
   return words;
 }
 
-// Of the end of a log the line that says most: one of IMEX that somebody else has the channel, as a
-// service on the host does; else the last.
+// Returns the most useful line at the end of a log: IMEX's message that another process uses the
+// channel, e.g. a service of the host. Otherwise the last line.
 std::string_view LineThatTells(std::string_view log) {
   std::string_view best;
   while (!log.empty()) {
@@ -189,8 +189,8 @@ std::string TroubleOf(json::View status) {
     const json::View waiting = container["state"]["waiting"];
     const std::string_view reason = waiting["reason"].AsString();
     if (reason.empty() || IsStarting(reason) || !trouble.empty()) return;
-    // What the daemon said when it ended says more than how long the kubelet backs off; of anything
-    // else that it waits for, only the kubelet knows.
+    // After a crash, the daemon's last message says more than the kubelet's back-off. In all other
+    // cases only the kubelet knows the cause.
     std::string_view last;
     if (reason == "CrashLoopBackOff") {
       last = LineThatTells(container["lastState"]["terminated"]["message"].AsString());
@@ -200,7 +200,7 @@ std::string TroubleOf(json::View status) {
   return trouble;
 }
 
-// Takes the domainID of our driver's configs out of `configs`, a claim's list of device configs.
+// Reads the domain IDs of this driver's configs. `configs` is a claim's list of device configs.
 void DecodeConfigs(json::View configs, ResourceClaim& claim) {
   configs.ForEach([&](json::View config) {
     const json::View opaque = config["opaque"];
@@ -212,8 +212,8 @@ void DecodeConfigs(json::View configs, ResourceClaim& claim) {
   });
 }
 
-// For objects that come by the thousand: their owners, finalizers and age would take more room than
-// what is decided by.
+// Keeps only what decisions need. There are thousands of these objects, and owners, finalizers and
+// age would use more memory than that.
 kube::ObjectMeta IdentityOf(kube::ObjectMeta meta) {
   return {.key = std::move(meta.key),
           .uid = std::move(meta.uid),
@@ -276,10 +276,10 @@ base::Result<ResourceClaimTemplate> DecodeResourceClaimTemplate(json::View objec
 
 base::Result<Clique> DecodeClique(json::View object) {
   Clique clique;
-  // Each daemon adds its pod to the owners, and looks whether it is there.
+  // Each daemon adds its pod to the owners, and checks that it is listed.
   clique.meta = TRY(DecodeFewOfMeta(object, kube::kPods.kind));
   clique.domain = Label(object, kDomainLabel);
-  // The name is the contract; a label can be taken off.
+  // The name identifies the domain even if a user removed the label.
   clique.is_labelled = !clique.domain.empty();
   const std::string& name = clique.meta.key.name;
   if (!clique.is_labelled) clique.domain = name.substr(0, std::min(name.find('.'), name.size()));
@@ -287,7 +287,7 @@ base::Result<Clique> DecodeClique(json::View object) {
   if (clique.meta.key.name.starts_with(prefix)) {
     clique.id = clique.meta.key.name.substr(prefix.size());
   }
-  // Pods are in a clique by a label: what is no label's value is nobody's clique.
+  // A pod's clique is a label, so an id that cannot be a label value names no clique.
   if (!kube::IsLabelValue(clique.id)) clique.id.clear();
   object["daemons"].ForEach([&](json::View daemon) {
     Member member = DecodeMember(daemon, "nodeName");
@@ -331,7 +331,7 @@ base::Result<ResourceClaim> DecodeResourceClaim(json::View object) {
   ResourceClaim claim;
   claim.meta = TRY(DecodeFewOfMeta(object));
   const json::View allocation = object["status"]["allocation"]["devices"];
-  // What was allocated counts; before that, what was asked for.
+  // Before the allocation, the request shows which domain the claim is for.
   DecodeConfigs(allocation.IsNull() ? object["spec"]["devices"]["config"] : allocation["config"],
                 claim);
   allocation["results"].ForEach([&](json::View result) {
@@ -360,8 +360,8 @@ base::Result<Node> DecodeNode(json::View object) {
   node.unschedulable = object["spec"]["unschedulable"].AsBool();
   object["spec"]["taints"].ForEach([&](json::View taint) {
     const std::string_view key = taint["key"].AsString();
-    // Kubernetes sets those under its own prefix from what is known otherwise: readiness, cordon.
-    // But for one, which people set.
+    // Kubernetes derives taints with its own prefix from facts that cdom reads elsewhere, such as
+    // readiness and cordon. Exception: people set the out-of-service taint.
     const bool repeats = key.starts_with("node.kubernetes.io/") && key != kOutOfServiceTaint;
     if (!repeats && taint["effect"].AsString() != "PreferNoSchedule") node.taints.emplace_back(key);
   });
@@ -369,11 +369,11 @@ base::Result<Node> DecodeNode(json::View object) {
 }
 
 json::Value Encode(const DomainStatus& status) {
-  // Null takes a field away in a merge patch; the reference's readers expect `nodes` absent, not
+  // Null removes a field in a merge patch. The reference's readers expect `nodes` to be absent, not
   // empty.
   const json::Value nodes_or_none =
       status.nodes.empty() ? json::Value() : EncodeMembers(status.nodes, "name");
-  // Without conditions it is for the reference's CRD, which knows no more than this.
+  // A status without conditions is for the reference's CRD, which has only these fields.
   if (status.conditions.empty()) {
     return json::Value::Object({{"status", status.status}, {"nodes", nodes_or_none}});
   }

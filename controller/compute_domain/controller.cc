@@ -12,8 +12,8 @@ namespace {
 using Problem = kube::ReflectorProblem::Kind;
 using Priority = kube::WorkQueue::Priority;
 
-// What was read once counts as current for this long: an authorizer that times out, and a server
-// that starts, answer 403 to a renewal now and then.
+// A collection that was read counts as current for this long. A server that starts, or an
+// authorizer that times out, may answer a renewed watch with 403.
 constexpr std::chrono::seconds kPatience{60};
 
 bool Reads(const kube::Reflector& reflector, const kube::Resource& resource) {
@@ -28,9 +28,9 @@ bool ReadsDaemons(const kube::Reflector& reflector) {
   return Reads(reflector, kube::kPods) || Reads(reflector, api::kComputeDomainCliques);
 }
 
-// We go on without ResourceSlices: they explain, and nothing is decided by them. And without a
-// right to claims, which NVIDIA's chart does not grant: then nothing is decided that needs to know
-// who uses a domain.
+// The controller continues without ResourceSlices, because they only explain. It also continues
+// without permission for claims, which NVIDIA's chart does not grant. Then no rule that must know
+// the users of a domain acts.
 bool IsOptional(const kube::Reflector& reflector, std::string_view reason) {
   return Reads(reflector, kube::kResourceSlices) ||
          (Reads(reflector, kube::kResourceClaims) && reason == api::kReasonPermissionMissing);
@@ -61,8 +61,8 @@ Controller::Controller(const Facts& facts, Sinks sinks, const base::Clock& clock
   }
 }
 
-// What is known of the collection. Its reason is empty while it is fresh, and where what keeps it
-// from being read passes by itself.
+// Returns the state of a collection. Its reason is empty while the collection is fresh, and if the
+// cause ends without help.
 Controller::View Controller::ViewOf(std::size_t i) {
   const kube::Reflector& reflector = reflectors_[i];
   const base::Clock::TimePoint now = clock_.Now();
@@ -72,7 +72,7 @@ Controller::View Controller::ViewOf(std::size_t i) {
   view.freshness = !as_of                     ? Freshness::kUnknown
                    : now - *as_of < kPatience ? Freshness::kFresh
                                               : Freshness::kStale;
-  // An answer of another kind does not end a refusal, only a success does.
+  // Only a success ends a refusal. An error of another kind does not.
   if (problem.kind == Problem::kNone) view.reason = {};
   const bool is_refusal =
       problem.kind == Problem::kForbidden || problem.kind == Problem::kNotServed;
@@ -98,12 +98,12 @@ Views Controller::UpdateViews() {
     const View view = ViewOf(i);
     const bool is_refused = !view.reason.empty();
     const bool is_optional = IsOptional(reflector, view.reason);
-    // The domains themselves must have been read: without them everything looks like an orphan.
+    // Domains must be read: without them all children look like orphans.
     const bool essential = Reads(reflector, api::kComputeDomains);
     all_synced = all_synced && (reflector.HasSynced() || (is_optional && is_refused));
     all_known = all_known && (reflector.HasSynced() || (!essential && is_refused));
-    // While nothing at all can be read, no single kind is what is wrong. And always in the words of
-    // the first time, or each other answer were a change of every domain.
+    // While nothing can be read, no single kind is the cause. The first message is kept, because
+    // each new message would change every domain.
     const bool is_told =
         view.freshness != Freshness::kFresh && (is_refused || now - connected_since_ >= kPatience);
     const auto tell = [&](const std::string& before, std::string& problem) {
@@ -123,8 +123,8 @@ Views Controller::UpdateViews() {
     const bool is_served = reflector.problem().kind != Problem::kNotServed;
     const std::string served = is_served ? reflector.resource().version : "";
     if (Reads(reflector, kube::kResourceClaimTemplates)) views.template_version = served;
-    // What is missing in an additional namespace says nothing about those whose children lie in the
-    // first, and the log says it.
+    // A kind that cannot be read in an additional namespace does not affect domains with children
+    // in the first namespace. The log names it.
     const bool is_everybodys = reflector.options().ns.empty() || reflector.options().ns == ns_;
     if (is_refused && !is_everybodys) views.refused_namespaces.insert(reflector.options().ns);
     if (ReadsDaemons(reflector) && is_everybodys && !is_refused) {
@@ -139,7 +139,7 @@ Views Controller::UpdateViews() {
       views.claim_version = served;
       views.claims_are_read = !is_refused;
       views.claims_are_granted = !is_optional;
-      // Always in the same words, or each other refusal were a change of every domain.
+      // The text is constant, because each new message would change every domain.
       if (is_optional) {
         views.claims_problem = "this identity may not list and watch ResourceClaims.";
       } else if (is_refused) {
@@ -157,7 +157,7 @@ Views Controller::UpdateViews() {
   return views;
 }
 
-// Whether anything can be read, and since when.
+// Determines whether anything can be read, and since when.
 void Controller::NoticeDisconnection() {
   const base::Clock::TimePoint now = clock_.Now();
   for (const kube::Reflector& reflector : reflectors_) {
@@ -172,15 +172,15 @@ void Controller::Observe() {
   const bool might = may_reconcile_;
   Views views = UpdateViews();
   if (views != views_) reconciler_.SetViews(views);
-  // That the view of ResourceSlices has become old changes nothing but for nodes that somebody
-  // looks at anyway; and that a watch is renewed, nothing for who has its children.
+  // These changes do not affect domains: a view of ResourceSlices that becomes stale concerns only
+  // nodes that are checked anyway. A renewed watch concerns only domains that lack children.
   Views before = std::exchange(views_, std::move(views));
   if ((before.slices == Freshness::kUnknown) == (views_.slices == Freshness::kUnknown)) {
     before.slices = views_.slices;
   }
   before.children_are_current = views_.children_are_current;
   before.claims_are_current = views_.claims_are_current;
-  // Where one domain stops the roll, or lets it go on, all of them say so.
+  // If one domain stops or resumes the rollout, the status of all domains says so.
   const bool roll_was_stopped =
       std::exchange(rollout_is_stopped_, !reconciler_.RolloutStopped().empty());
   // The API server ends a watch of ComputeDomains when their CRD changes.

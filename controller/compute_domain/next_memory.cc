@@ -18,12 +18,12 @@ namespace {
 
 using TimePoint = base::Clock::TimePoint;
 
-// As Kubernetes waits before it evicts the pods of a node that is not ready.
+// Kubernetes also waits this long before it evicts pods from a node that is not ready.
 constexpr std::chrono::minutes kLostForLong{5};
 
 using Since = std::map<std::string, TimePoint>;
 
-// Since when each of `nodes`, which are so now, has been.
+// Returns since when each of `nodes` has been in a state. They are in it now.
 Since StillSo(const std::vector<std::string>& nodes, const Since& before, TimePoint now) {
   Since since;
   for (const std::string& node : nodes) {
@@ -57,13 +57,13 @@ std::map<kube::Uid, std::optional<TimePoint>> FindUnready(const Observed& observ
   return unready;
 }
 
-// A conflict is over as soon as the cache is newer.
+// A conflict ends as soon as the cache is newer.
 constexpr base::BackoffPolicy kConflict = {.first = std::chrono::milliseconds(5),
                                            .most = std::chrono::seconds(1)};
 constexpr base::BackoffPolicy kFailure = {.first = std::chrono::milliseconds(5),
                                           .most = std::chrono::seconds(30)};
-constexpr double kSpreadMost = 0.2;  // Of the delay.
-// What was not tried again for so long fails for the first time again.
+constexpr double kSpreadMost = 0.2;  // Part of the delay.
+// After this time without a retry, a failure counts as the first one again.
 constexpr std::chrono::minutes kForgotten{2};
 
 struct Apply {
@@ -111,7 +111,7 @@ struct Apply {
   void operator()(const ActionDone& done) const { memory.retries.erase(done.action); }
   void operator()(const PlanMade& /*plan*/) const {
     for (auto& [action, retry] : memory.retries) {
-      // An object that holds a child's name keeps that child out of the plan.
+      // While an object holds a child's name, the plan does not contain that child.
       retry.is_wanted = retry.taken && now < retry.until;
     }
   }

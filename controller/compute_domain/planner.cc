@@ -23,8 +23,8 @@ using std::chrono::milliseconds;
 // Most blockers of a deletion finish within seconds, so wait before raising a Warning.
 constexpr milliseconds kWarnAfter{5'000};
 
-// The finalizer comes before the first child: a child made without it is nobody's if the user
-// deletes the domain now.
+// Stores the finalizer before the first child. Otherwise a user could delete the domain while it
+// has a child, and no controller would delete that child.
 std::optional<Action> PlanAdmission(const Observed& observed) {
   const kube::ObjectMeta& domain = observed.domain->meta;
   if (domain.HasFinalizer(api::kFinalizer)) return {};
@@ -34,11 +34,11 @@ std::optional<Action> PlanAdmission(const Observed& observed) {
       .kind = Kind::kComputeDomain, .object = domain, .finalizers = std::move(finalizers)};
 }
 
-// Children of a domain that does not exist any more, as far as the cache shows.
+// Removes children of a domain that, according to the cache, does not exist.
 std::vector<Step> PlanOrphans(const Observed& observed, const Rules& rules) {
   if (!HasChildren(observed)) return {};
   if (Step reads = rules.prove(observed); !reads.empty()) return {std::move(reads)};
-  // A domain that the cache has not seen yet is in charge of itself.
+  // The domain exists, but the cache does not show it yet. Its own pass decides.
   if (observed.evidence.LiveOwner() != nullptr) return {};
   Step actions = rules.tear_down(observed, BestView(observed));
   if (actions.empty()) return {};
@@ -79,8 +79,8 @@ bool HasChildren(const Observed& observed) {
   const auto is_ours = [&](const auto& object) {
     return IsDriverNamespace(observed.facts, object.meta.key.ns);
   };
-  // A template in a user's namespace is no suspicion by itself: its owner reference takes care of
-  // it, unless the reference's finalizer holds it.
+  // A template in a user's namespace does not count: the garbage collector deletes it by its owner.
+  // Exception: the reference's finalizer keeps it.
   const auto is_kept = [](const api::ResourceClaimTemplate& found) {
     return HoldsFinalizer(found.meta);
   };
@@ -107,7 +107,7 @@ StatusPlan Planner::PlanStatus() {
       plan.obstacle = analysis().obstacle;
     }
     if (!is_paused && IsDeleting()) RequeueDeletion(plan.requeue_after);
-    // What it has replaced keeps others waiting until it has settled.
+    // Other domains wait until the daemons that a paused domain has replaced have settled.
     if (is_paused) plan.requeue_after.AtMost(rollout().requeue_after);
     if (is_paused || !IsDeleting() || deletion().wait) {
       plan.write = DecideStatusWrite(observed_, DecideStatus(), now_, plan.requeue_after);
@@ -127,7 +127,7 @@ std::vector<Step> Planner::PlanLife() {
     // Do not create children while a cache is unreadable: they may already exist.
     if (!analysis().unreadable) children = rules_.provision(observed_);
   }
-  // Its pods are compared with a template that is about to change, or that an old view shows.
+  // The rollout compares pods with a template that is about to change, or with a stale view of it.
   const bool is_repaired = std::ranges::any_of(children, [](const Action& action) {
     return std::holds_alternative<WritePodTemplate>(action);
   });
@@ -148,7 +148,8 @@ void Planner::RequeueLife(RequeueAfter& requeue_after) {
   requeue_after.AtMost(messages().requeue_after);
 }
 
-// Until so long after this process first saw the deletion. Zero if it has passed, or is not known.
+// Returns the time until `time` has passed since this process saw the deletion. Zero if it has, or
+// if that is unknown.
 milliseconds Planner::UntilSeenFor(milliseconds time) const {
   const auto& seen = observed_.memory.deletion_seen;
   if (!seen) return milliseconds(0);
@@ -156,9 +157,9 @@ milliseconds Planner::UntilSeenFor(milliseconds time) const {
   return std::max(milliseconds(0), std::chrono::ceil<milliseconds>(rest));
 }
 
-// How long until the grace period has passed `times` over since the deletion was asked for. Zero if
-// it has: by the clocks of the API server and of this host, of which one may be wrong, and since
-// this process saw it. A clock that is ahead forces nothing.
+// Returns the time until `times` grace periods have passed since the user deleted the domain. Zero
+// if they have passed by wall clock and since this process saw the deletion. The second condition
+// is for a wall clock that is ahead: it must not end a grace period early.
 milliseconds Planner::UntilDeadline(int times) const {
   const auto asked = base::ParseTime(observed_.domain->meta.deletion_timestamp);
   if (!asked) return milliseconds(0);
@@ -167,20 +168,20 @@ milliseconds Planner::UntilDeadline(int times) const {
   return std::max(rest, UntilSeenFor(grace));
 }
 
-// Before this UntilDeadline() is not over. All processes give the same time, or two leaders would
-// each correct what the other said.
+// Returns the time of day before which UntilDeadline() is not zero. It is the same in all
+// processes, or two leaders would overwrite each other's message.
 base::Clock::WallTime Planner::Deadline(int times) const {
   const auto asked = base::ParseTime(observed_.domain->meta.deletion_timestamp);
   return asked.value_or(now_.wall) + times * DeletionGrace(observed_);
 }
 
-// A person has to know why an action failed.
+// Returns whether an action failed for a reason that a person must know.
 bool Planner::IsRefused() const {
   const auto is_told = [](const auto& one) { return one.second.is_wanted && one.second.failure; };
   return std::ranges::any_of(observed_.memory.retries, is_told);
 }
 
-// Reads before it goes on. A read that was refused is what the deletion waits for.
+// Adds reads that come first. If a read was refused, the deletion waits for it.
 Planner::Deletion Planner::Read(Deletion deletion, Step reads) const {
   deletion.steps.push_back(std::move(reads));
   if (IsRefused()) deletion.wait.emplace();
@@ -194,17 +195,17 @@ Planner::Deletion Planner::PlanDeletion() {
     if (!is_proven) return {.steps = {std::move(reads)}};
     return Read({}, std::move(reads));
   }
-  if (owner == nullptr) {  // It does not exist any more; the cache still shows it.
+  if (owner == nullptr) {  // The domain is deleted, but the cache still shows it.
     Observed without_domain = observed_;
     without_domain.domain.reset();
     return {.steps = PlanOrphans(without_domain, rules_)};
   }
-  if (!is_proven) return {};  // R2 (a cache is never evidence): nothing starts from one.
+  if (!is_proven) return {};  // R2 (a cache is never evidence): no deletion starts from one.
   const Children& children = BestView(observed_);
   Step workload = PlanWorkloadTearDown(observed_, children);
   const milliseconds grace = UntilDeadline(1);
   DeletionWait wait = {.deadline = Deadline(1), .blockers = FindConsumers(observed_)};
-  // Claims that cannot be read may be in use.
+  // Claims that cannot be read count as in use.
   const Views& views = observed_.facts.views;
   const bool may_be_used = !views.claims_are_read && views.claims_are_granted;
   if (may_be_used) wait.blockers.push_back(views.claims_problem);
@@ -215,7 +216,7 @@ Planner::Deletion Planner::PlanDeletion() {
   Deletion deletion;
   AddStep(std::move(workload), deletion.steps);
   Step rest = rules_.tear_down(observed_, children);
-  // R2 (a cache is never evidence): that no job needs the daemons any more is read live.
+  // R2: a live read must show that no job needs the daemons.
   const bool is_proven_unused = observed_.evidence.children || observed_.evidence.claims;
   if (!rest.empty() && grace > milliseconds(0) && !is_proven_unused) {
     const Action read = views.claims_are_granted
@@ -227,7 +228,7 @@ Planner::Deletion Planner::PlanDeletion() {
   return PlanEnd(std::move(deletion), *owner);
 }
 
-// Their jobs go on: so do the daemons.
+// Keeps the daemons, because jobs still use them.
 Planner::Deletion Planner::WaitForConsumers(Step workload, DeletionWait wait) {
   Deletion deletion = {.wait = std::move(wait), .until = UntilDeadline(1), .keeps_daemons = true};
   AddStep(WithMembership(std::move(workload), observed_, membership(), membership().needs_daemons),
@@ -235,10 +236,10 @@ Planner::Deletion Planner::WaitForConsumers(Step workload, DeletionWait wait) {
   return deletion;
 }
 
-// The last phases: pods and claims of daemons; finalizer. `owner` is the domain as it was read
-// live.
+// Plans the last phases: pods and claims of daemons, then the finalizer. `owner` is the domain from
+// a live read.
 Planner::Deletion Planner::PlanEnd(Deletion deletion, const kube::ObjectMeta& owner) {
-  // Pods that cannot end hold the domain for one grace period more.
+  // Pods that do not end delay the deletion for at most one more grace period.
   const milliseconds bound = UntilDeadline(2);
   DeletionWait wait = {.deadline = Deadline(2),
                        .blockers = FindRemains(observed_),
@@ -256,11 +257,11 @@ Planner::Deletion Planner::PlanEnd(Deletion deletion, const kube::ObjectMeta& ow
   const bool may_release = rules_.may_release(observed_);
   const bool holds = owner.HasFinalizer(api::kFinalizer);
   if (may_release && holds) {
-    // Last, because once it is gone the API server may drop the object, and with it the only record
-    // of which children were ours.
+    // The finalizer is last: without it the API server may delete the object, which is the only
+    // record of what the domain created.
     deletion.steps.push_back({Release(Kind::kComputeDomain, owner)});
   } else if (!wait.pinned.empty() || (!may_release && (deletion.steps.empty() || IsRefused()))) {
-    // While it goes on, no status is written: most deletions end before anybody could read it.
+    // No status while the deletion continues: most deletions end before a user could read it.
     deletion.wait = {.pinned = std::move(wait.pinned)};
   }
   return deletion;
@@ -278,7 +279,7 @@ void Planner::RequeueDeletion(RequeueAfter& requeue_after) {
   }
 }
 
-// Cliques that may not be deleted: nothing tells when the permission is granted.
+// Requeues for cliques that may not be deleted: no watch shows when the permission is granted.
 void Planner::RequeueMissingPermission(RequeueAfter& requeue_after) const {
   const auto until = observed_.facts.MissingUntil("delete", api::kComputeDomainCliques);
   if (!until || observed_.children.cliques.empty()) return;

@@ -20,13 +20,13 @@ using std::chrono::milliseconds;
 
 constexpr int kRoundsMax = 4;
 constexpr auto kSoon = std::chrono::seconds(1);
-// Between two passes of a domain of which the first read live. Each event that a deletion causes
-// would be a reason to read everything once more.
+// Minimum time between two passes of a domain if the first one read live. Each event of a deletion
+// would otherwise start all reads again.
 constexpr auto kRest = milliseconds(50);
-// The cache is given this long to show a write of ours; then it is trusted as it is.
+// Waits this long for the cache to show cdom's own writes, then uses the cache as it is.
 constexpr auto kCatchUp = std::chrono::seconds(10);
 
-// The clique that the action writes; empty: none.
+// Returns the name of the clique that the action writes. Empty if it writes none.
 std::optional<std::string> CliqueOf(const Action& action) {
   if (const auto* write = std::get_if<WriteClique>(&action)) return write->clique.key.name;
   const auto* create = std::get_if<Create>(&action);
@@ -34,7 +34,7 @@ std::optional<std::string> CliqueOf(const Action& action) {
   return create->key.name;
 }
 
-// Whether it stores the finalizer that comes before every child.
+// Returns whether the action stores the finalizer, which comes before every child.
 bool Admits(const Action& action) {
   const auto* write = std::get_if<WriteFinalizers>(&action);
   return write != nullptr && write->kind == Kind::kComputeDomain && !write->object.deleting;
@@ -51,8 +51,8 @@ kube::WorkQueue::Ended EndOf(const Outcome& outcome) {
   if (outcome.has_read) ended.rest = kRest;
   if (!outcome.requeue_after) return ended;
   ended.again_after = *outcome.requeue_after;
-  // Users watch for what comes within a second, such as the end of a status window. A retry, and
-  // what was to come much later anyway, may wait behind it.
+  // Users wait for a requeue within a second, such as the end of a status window. A retry, or a
+  // later requeue, may wait behind these.
   const bool may_wait = outcome.error || *ended.again_after > kSoon;
   if (may_wait) ended.priority = kube::WorkQueue::Priority::kLow;
   return ended;
@@ -80,7 +80,7 @@ std::vector<Request> ReconcilePass::Next() {
 
 void ReconcilePass::Gather() {
   const Reconciler::Remembered before = reconciler_.Recall(observed_.uid);
-  // Deciding from a view older than our own writes would do them twice.
+  // A decision from a view without cdom's own writes would repeat them.
   const base::Clock::TimePoint now = reconciler_.clock_.Now();
   const auto is_unseen = [&](const Expectation& expected) {
     return !reconciler_.cache_.HasCaughtUp(expected);
@@ -130,7 +130,7 @@ void ReconcilePass::NextStep() {
   if (next_step_ < steps_.size()) return StartStep(std::move(steps_[next_step_++]));
   if (decide_again_) {
     if (rounds_ < kRoundsMax) return Decide();
-    // What was found is not acted on yet, and nothing else may bring it up again.
+    // The last evidence was not used yet, and no event may start another pass.
     const char* const kNoEnd = "live reads kept finding something new";
     TryAgain({.action = kNoEnd, .concern = Concern::kReads});
     if (!outcome_.error) {
@@ -142,7 +142,7 @@ void ReconcilePass::NextStep() {
 
 void ReconcilePass::BeginStatus() {
   phase_ = Phase::kStatus;
-  // What was written, or failed, since the decision is part of what status says.
+  // Status also describes the writes and failures since the decision.
   if (!status_) status_ = MakePlanner().PlanStatus();
   if (status_->write) StartStep({*status_->write});
 }
@@ -165,7 +165,7 @@ void ReconcilePass::StartStep(Step step) {
     }
     const auto* unlabel = std::get_if<RemoveNodeLabel>(&action);
     if (unlabel != nullptr && observed_.domain && !observed_.domain->meta.deleting) {
-      // From here on it may happen, whatever becomes of the reply.
+      // The label may be removed from now on, even if the reply is lost.
       Change(LabelRemoved{.node = unlabel->node});
     }
     outcome_.has_read = outcome_.has_read || !IsWrite(action);
@@ -189,7 +189,7 @@ bool ReconcilePass::MayStart(const Action& action) {
   const Concern concern = ConcernOf(action);
   const bool creates = concern == Concern::kChildren || concern == Concern::kMembership;
   if (lacks_finalizer_ && creates && IsWrite(action)) return false;
-  // Decided again in this pass: it is deleted, and that the cache still shows it is no news.
+  // This pass deleted the object already. The cache still shows it.
   const auto* remove = std::get_if<Delete>(&action);
   if (remove != nullptr && deleted_.contains(remove->uid)) return false;
   const auto& retries = observed_.memory.retries;
@@ -204,7 +204,7 @@ bool ReconcilePass::MayStart(const Action& action) {
   return false;
 }
 
-// Whether its clique is one of few that are under way in the cluster; then it is from now on.
+// Returns whether the clique may be in a rollout. If true, it counts as one from now on.
 bool ReconcilePass::MayReplace(const ReplaceDaemon& replace) {
   const MemoryChange begun =
       ReplacementBegan{.clique = replace.clique, .node = replace.node, .replaced = replace.uid};
@@ -262,7 +262,7 @@ void ReconcilePass::HandleReplies(std::vector<base::Result<http::Response>> repl
 
 void ReconcilePass::RecordEvents(const Action& done) {
   for (kube::Event& event : EventsOf(done, observed_)) {
-    // What was done and may harm a job is in the log, too; what is so, conditions keep.
+    // Logs an action that may harm a job. A lasting state is in the conditions instead.
     if (event.type == kube::EventType::kWarning && !std::holds_alternative<WriteStatus>(done)) {
       reconciler_.logger_.Warning(event.note, {{"domain", DomainName()}, {"uid", observed_.uid}});
     }
@@ -297,7 +297,7 @@ void ReconcilePass::RecordPendingPodEvents() {
   Change(std::move(found.sent));
 }
 
-// The first error is the pass's; what each means to users goes into the conditions.
+// Keeps the first error as the result of the pass. Each failure goes into the conditions.
 void ReconcilePass::TakeError(const Action& action, base::Error error) {
   const Concern concern = ConcernOf(action);
   if (Admits(action)) lacks_finalizer_ = true;
@@ -318,20 +318,20 @@ void ReconcilePass::TryAgain(ActionDelayed delayed) {
 
 void ReconcilePass::RememberSuccess(const Action& action, const ActionResult& result) {
   const auto* create = std::get_if<Create>(&action);
-  // Whether the name of a child is free now, the read that follows says.
+  // A read follows, and shows whether the name of the child is free.
   const bool is_open = result.goes_on || (create != nullptr && result.decide_again);
   const auto* remove = std::get_if<Delete>(&action);
   if (remove != nullptr) deleted_.insert(remove->uid);
   const bool removes_clique = remove != nullptr && remove->kind == Kind::kClique;
   if (!is_open && (std::holds_alternative<RemoveNodeLabel>(action) || removes_clique)) {
-    // A kubelet plugin may put the label back, a daemon its clique: no fight goes on without a
-    // pause.
+    // A kubelet plugin may restore the label, or a daemon its clique. The delay prevents that both
+    // write in turn without a pause.
     TryAgain({.action = Describe(action), .concern = Concern::kLabels, .is_done = true});
   } else if (!is_open && !observed_.memory.retries.empty()) {
     Change(ActionDone{.action = Describe(action)});
   }
   if (std::holds_alternative<WriteStatus>(action)) Change(StatusWritten{});
-  // A child may be deleted again before any watch shows it.
+  // The child may be deleted before a watch has shown it.
   if (create != nullptr && observed_.domain && !result.decide_again) {
     if (const auto role = RoleOf(observed_, *create)) Change(ChildMade{.role = *role});
   }
@@ -362,7 +362,7 @@ void ReconcilePass::Finish() {
   for (const auto& [action, retry] : observed_.memory.retries) {
     if (!retry.is_wanted) continue;
     outcome_.is_failing = true;
-    // One that was due and not tried was kept back by another, which has a time of its own.
+    // An action that was due but not tried waits for another action, which has its own time.
     if (now < retry.until || tried_.contains(action)) {
       const auto rest = std::chrono::ceil<milliseconds>(retry.until - now);
       outcome_.requeue_after.AtMost(std::max(rest, milliseconds(1)));

@@ -8,7 +8,7 @@
 
 namespace compute_domain {
 
-// A count of what is free is used for this long: it costs a pass over all nodes.
+// Time for which a capacity count is reused. Each count visits all nodes.
 constexpr auto kCapacityAge = std::chrono::seconds(1);
 constexpr base::BackoffPolicy kConditions = {.first = std::chrono::minutes(1),
                                              .most = std::chrono::hours(1)};
@@ -36,7 +36,7 @@ Observed Reconciler::Gather(const std::string& uid) const {
   observed.memory = NextMemory(observed, Now());
   for (const auto& [action, retry] : observed.memory.retries) {
     if (!retry.taken || retry.until <= now) continue;
-    // Read again only when its time has come.
+    // The name is read again only when the retry is due.
     observed.evidence.names[{retry.taken->kind, retry.taken->key}] = Found(retry.taken->holder);
   }
   AddNodeHolders(observed);
@@ -133,7 +133,7 @@ void Reconciler::OnConditions(bool kept) {
     const bool is_first = pruned.backoff.delay() == std::chrono::nanoseconds(0);
     if (kept) {
       pruned = {};
-    } else if (pruned.until <= now) {  // Requests that were under way together count once.
+    } else if (pruned.until <= now) {  // Failures of concurrent requests count once.
       pruned.until = now + pruned.backoff.Next(kConditions);
     }
     return kept != is_first;

@@ -13,7 +13,7 @@ using json::Value;
 
 constexpr const char* kKeysVolume = "imex-keys";
 
-// Where IMEX keeps its state and its statistics. The daemon empties them as its container starts.
+// Folders for IMEX's state and statistics. The daemon empties them when its container starts.
 constexpr const char* kScratchVolume = "scratch";
 constexpr auto kScratchFolders = std::to_array<std::pair<const char*, const char*>>(
     {{"/run", "run"}, {"/tmp", "tmp"}, {"/var/log", "log"}});
@@ -50,13 +50,13 @@ bool GainsPrivileges(const Value& context) {
          std::ranges::any_of(context["capabilities"]["add"].items(), is_admin);
 }
 
-// cdom's daemon runs as root without a capability: root owns all files that it and IMEX write. What
-// the configuration says is kept, field by field.
+// Runs cdom's daemon as root without capabilities: root owns all files that it and IMEX write.
+// Fields that the configuration sets stay as they are.
 Value SecurityContext(const DaemonSetSettings& settings) {
   const Value& said = settings.security_context;
   if (!settings.controller_writes) return said;
   Value context = said.IsNull() ? Value::Object() : said;
-  // Kubernetes refuses the two together.
+  // Kubernetes refuses `false` for a container that gains privileges.
   if (said.Find("allowPrivilegeEscalation") == nullptr && !GainsPrivileges(said)) {
     context["allowPrivilegeEscalation"] = false;
   }
@@ -94,21 +94,21 @@ Value Container(const DaemonSetSettings& settings, const Value& security_context
              EnvField("POD_UID", "metadata.uid"), EnvField("POD_NAME", "metadata.name"),
              EnvField("POD_NAMESPACE", "metadata.namespace"),
              EnvValue("LOG_VERBOSITY", std::to_string(settings.log_verbosity)),
-             // A daemon ends at a gate that it does not know: only those that every one knows.
+             // A daemon exits at an unknown gate, so only gates of all versions are set.
              EnvValue("FEATURE_GATES", "ComputeDomainCliques=true,IMEXDaemonsWithDNSNames=true"),
              EnvValue("NVIDIA_VISIBLE_DEVICES", "void")})},
-       // IMEX may take long to start for the first time (20 minutes); once up, readiness is judged
-       // every 10 s and liveness slowly, since a restart breaks the jobs of all peers.
+       // The first start of IMEX may take 20 minutes. Then readiness is checked every 10 s, and
+       // liveness slowly, because a restart ends the jobs of all peers.
        {"startupProbe", Probe(1, 1200)},
        {"livenessProbe", Probe(60, 20)},
        {"readinessProbe", Probe(10, 1)},
-       // What it said last reaches the domain's condition.
+       // The daemon's last message appears in the domain's condition.
        {"terminationMessagePolicy", "FallbackToLogsOnError"},
        {"resources",
         Value::Object(
             {{"claims", Value::Array({Value::Object({{"name", api::kDaemonContainer}})})}})}});
-  // A kubelet asks for readiness as soon as a container runs, unless a startup probe holds that up;
-  // and a daemon that has just begun waits a while with its answer.
+  // Without a startup probe, a kubelet checks readiness as soon as the container runs. A daemon
+  // that has just started delays its answer for a while.
   if (settings.controller_writes) container.Erase("startupProbe");
   for (const auto& [name, value] : settings.environment) {
     container["env"].Append(EnvValue(name.c_str(), value));

@@ -14,7 +14,7 @@ namespace process {
 
 namespace {
 
-// What is free is counted at most so often, however many scrape: it costs a pass over all nodes.
+// Time for which a capacity count is reused, for all scrapes. Each count visits all nodes.
 constexpr std::chrono::seconds kCapacityAge{5};
 
 using api::ComputeDomain;
@@ -38,7 +38,7 @@ double ReadyMembers(const ComputeDomain& domain) {
   return static_cast<double>(std::ranges::count_if(domain.status.nodes, &api::Member::ready));
 }
 
-// Ready ones whose node is about to go.
+// Returns the number of ready members whose node is expected to leave.
 double LeavingMembers(const DomainView& view, const std::vector<std::string>& taints) {
   std::set<std::string_view> ready;
   for (const api::Member& member : view.domain->status.nodes) {
@@ -49,13 +49,13 @@ double LeavingMembers(const DomainView& view, const std::vector<std::string>& ta
   }));
 }
 
-// A domain that asks for no number of nodes expects those that its pods were given.
+// If a domain sets no number of nodes, it expects the nodes that its pods were given.
 double ExpectedMembers(const DomainView& view) {
   const std::int64_t asked = view.domain->num_nodes;
   return static_cast<double>(asked > 0 ? asked : static_cast<std::int64_t>(view.nodes.size()));
 }
 
-// Families in the order in which they were first added to.
+// Metric families, in the order in which they are first used.
 class Families {
  public:
   void Add(const char* name, const char* help, const SeriesLabels& labels,
@@ -128,7 +128,7 @@ void AddCliques(const ComputeDomain& domain, const SeriesLabels& labels, Familie
                static_cast<double>(cliques.size() - cliques.count("")));
 }
 
-// Pods of the domain that no node was found for; a claim elsewhere that names it is none of its.
+// Adds pods that wait for a node. Skips claims in other namespaces that name the domain.
 void AddWaiting(const DomainView& view, base::Clock::WallTime now, const SeriesLabels& labels,
                 Families& families) {
   double waiting = 0;
@@ -157,7 +157,7 @@ void AddRooms(const compute_domain::CliqueCapacities& capacity, Families& famili
   }
 }
 
-// One of a few words, whatever a daemon wrote.
+// Returns one of a few values, whatever the daemon wrote.
 std::string StateOf(const api::DaemonPod& pod) {
   const std::string_view trouble = compute_domain::ImexTroubleOf(pod).reason;
   if (trouble == api::kReasonImexOnHost) return "on_host";
@@ -166,7 +166,7 @@ std::string StateOf(const api::DaemonPod& pod) {
   return pod.imex->state == api::kImexEnded ? "ended" : "other";
 }
 
-// Of daemons that report; NVIDIA's do not, and their domains have none of these series.
+// Adds series of daemons that report. NVIDIA's daemons do not, so they have no series.
 void AddImex(const DomainView& view, const SeriesLabels& labels, Families& families) {
   std::map<std::string, double> states = {
       {"ended", 0}, {"on_host", 0}, {"other", 0}, {"ready", 0}, {"waiting", 0}};
@@ -202,7 +202,7 @@ void AddImex(const DomainView& view, const SeriesLabels& labels, Families& famil
                labels, restarts);
 }
 
-// That a node is not here says that no IMEX daemon is expected on it.
+// Adds the nodes that need an IMEX daemon. A node without a series needs none.
 void AddNodes(const DomainView& view, const SeriesLabels& labels, Families& families) {
   for (const auto& node : view.nodes) {
     SeriesLabels of_node = labels;
@@ -231,7 +231,7 @@ void DomainMetrics::Sample(bool leads) {
       state = {.leads = true, .leads_since = clock_.Wall(), .sampled = now};
     }
     const double took = Seconds(now - std::exchange(state.sampled, now));
-    std::map<kube::Uid, Totals> totals;  // Of domains that are still there.
+    std::map<kube::Uid, Totals> totals;  // Of domains that still exist.
     for (const auto& [domain, nodes] : all) {
       Totals& next = totals[domain->meta.uid] = state.totals[domain->meta.uid];
       const double held = took * static_cast<double>(nodes);

@@ -17,14 +17,14 @@ using prometheus::MetricType;
 
 enum class Method { kSum, kMost };
 
-// A family that is made of another. There is none of what adds up over time: a sum of counters
-// falls when a domain ends, which Prometheus would read as a restart.
+// A family that combines another one over all domains. None combines counters: their sum falls when
+// a domain is deleted, and Prometheus would read that as a restart.
 struct Total {
   std::string_view of = {};
   const char* name = "";
   const char* help = "";
   Method method = Method::kSum;
-  std::string_view label = {};  // The one that stays. Empty: none.
+  std::string_view label = {};  // The label that is kept. Empty if none is.
 };
 
 constexpr auto kTotals = std::to_array<Total>({
@@ -75,7 +75,7 @@ std::string LabelOf(const ClientMetric& metric, std::string_view name) {
 }
 
 MetricFamily Make(const Total& total, const MetricFamily& family) {
-  std::map<std::string, double> values;  // By the label that stays.
+  std::map<std::string, double> values;  // Key: the label that is kept.
   for (const ClientMetric& metric : family.metric) {
     double& value = values[total.label.empty() ? "" : LabelOf(metric, total.label)];
     value = total.method == Method::kSum ? value + metric.gauge.value

@@ -9,7 +9,7 @@ namespace process {
 
 namespace {
 
-// The end of the process waits for it.
+// A shutdown waits for this request.
 constexpr std::chrono::seconds kTimeout{3};
 
 base::Result<bool> IsLabelled(const std::string& ns, http::Transport& transport) {

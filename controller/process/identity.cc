@@ -13,7 +13,7 @@ namespace process {
 
 namespace {
 
-// The end of the process waits for it.
+// A shutdown waits for this request.
 constexpr std::chrono::seconds kIdentityTimeout{3};
 
 const kube::Resource kSelfSubjectReviews = {"authentication.k8s.io", "v1", "selfsubjectreviews",
@@ -40,7 +40,7 @@ base::Result<std::string> FindUser(http::Transport& transport) {
   return answer["status"]["userInfo"]["username"].AsString();
 }
 
-// Whether an administrator has named the user in the policy.
+// Returns whether an administrator has named the user in the policy.
 bool IsNamed(const std::string& user, const json::Value& policy) {
   for (const json::Value& variable : policy["spec"]["variables"].items()) {
     if (variable["name"].AsString() != "otherControllers") continue;
@@ -56,7 +56,7 @@ bool Denies(const json::Value& binding) {
   return std::ranges::find(actions, "Deny") != actions.end();
 }
 
-// Whether the policy is in force and refuses the user.
+// Returns whether the policy is in force and refuses the user.
 base::Result<bool> IsRefused(const std::string& user, http::Transport& transport) {
   const kube::ObjectKey key = {.name = std::string(api::kChildDeletionPolicy)};
   const json::Value policy = TRY(Send(kube::GetRequest(kPolicies, key), transport));

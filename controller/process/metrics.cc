@@ -21,14 +21,14 @@ using prometheus::Registry;
 using Buckets = Histogram::BucketBoundaries;
 using Labels = prometheus::Labels;
 
-// Between samples of what only time shows.
+// Interval between samples of values that change with time.
 constexpr std::chrono::seconds kSamplePeriod{5};
 
 const Labels kQueue = {{"name", "compute-domain"}};
 const Labels kController = {{"controller", "compute-domain"}};
 
 const Buckets kReconcileBuckets = {0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60};
-// As client-go has them, and so the next.
+// These buckets, and those of requests, are client-go's.
 const Buckets kQueueBuckets = {1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1, 10};
 const Buckets kRequestBuckets = {0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60};
 const Buckets kFormationBuckets = {1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800};
@@ -85,7 +85,7 @@ std::vector<HeldNodes> HeldOf(const compute_domain::Cache& cache) {
   return held;
 }
 
-// What others keep count of.
+// Metrics whose values other objects count.
 class Sources final : public prometheus::Collectable {
  public:
   explicit Sources(const MetricSources& sources) : sources_(sources) {}
@@ -232,7 +232,7 @@ void Metrics::Watched(const std::deque<kube::Reflector>& reflectors) {
 void Metrics::Refresh(bool leads) {
   leads_.Set(leads ? 1 : 0);
   const base::Clock::TimePoint now = clock_.Now();
-  // Who begins to lead says so at once, and who ceases to is silent.
+  // Samples at once when leadership changes: only the leader has these series.
   const bool led = std::exchange(led_, leads);
   if (now < next_sample_ && led == leads) return;
   next_sample_ = now + kSamplePeriod;

@@ -13,7 +13,7 @@ namespace {
 
 using TimePoint = base::Clock::TimePoint;
 
-// Says each thing once.
+// Logs each message once.
 class Teller {
  public:
   explicit Teller(base::Logger& logger) : logger_(logger) {}

@@ -46,19 +46,19 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using TimePoint = base::Clock::TimePoint;
 
-// How often the caller's thread looks around: for what may begin, and then for what goes on.
+// Intervals of the main thread: before the workers start, and while they run.
 constexpr auto kTurn = milliseconds(200);
 constexpr auto kTurnAtWork = seconds(1);
 constexpr auto kBeat = seconds(1);
-constexpr auto kSilenceMax = seconds(30);  // A thread that shows no progress for longer hangs.
+constexpr auto kSilenceMax = seconds(30);  // A thread without progress for this long hangs.
 constexpr int kInFlightMax = 16;           // Requests of all workers.
-constexpr int kKeptBack = 4;               // Of those, for workers that have few.
-// What is in flight when nothing begins any more is given up after these. A pod has 30 s to end,
-// and the Lease is to be handed over in them even if the API server hangs.
+constexpr int kKeptBack = 4;               // Of these, kept for workers that have few.
+// A shutdown gives up requests in flight after these times. A pod has 30 s to end, and must release
+// the Lease in that time even if the API server hangs.
 constexpr auto kDrain = seconds(5);
 constexpr auto kLeaseDrain = seconds(3);
-// A worker hangs that has had no reply for longer. Each reads up to twelve collections at once, all
-// of them `kInFlightMax` at a time, and a slow server takes its minute for each.
+// A worker without a reply for this long hangs. Each reads up to twelve collections at once. All
+// workers together have `kInFlightMax` requests, and a slow server takes a minute for each.
 constexpr std::chrono::minutes ReplyMax(int workers) {
   return std::chrono::minutes(1 + workers * 12 / kInFlightMax);
 }
@@ -83,7 +83,7 @@ compute_domain::Facts FactsOf(const settings::Settings& settings) {
   return facts;
 }
 
-// The last time something moved, as nanoseconds of the monotonic clock.
+// Time of the last progress, in nanoseconds of the monotonic clock.
 class Heartbeat {
  public:
   void Beat(TimePoint now) { last_ = now.time_since_epoch().count(); }
@@ -95,7 +95,7 @@ class Heartbeat {
   std::atomic<std::int64_t> last_ = 0;
 };
 
-// A version 4 UUID: <pod>-<uuid> is how NVIDIA's controller names itself in the Lease.
+// Returns a version 4 UUID. NVIDIA's controller names itself <pod>-<uuid> in the Lease.
 std::string RandomUuid(base::Random& random) {
   std::array<char, 40> text{};
   const std::uint64_t high = (random.Next() & ~0xf000ULL) | 0x4000ULL;
@@ -109,7 +109,7 @@ std::string RandomUuid(base::Random& random) {
 
 constexpr std::string_view kProgram = "compute-domain-controller";
 
-// "host:port" of the URL.
+// Returns "host:port" of the URL.
 std::string HostOf(const http::Endpoint& endpoint) {
   const std::size_t scheme = endpoint.url.find("://");
   const std::size_t begin = scheme == std::string::npos ? 0 : scheme + 3;
@@ -158,11 +158,11 @@ class ControllerProcess {
 
  private:
   [[nodiscard]] bool MayWrite() const { return !settings_.elects || elector_.IsLeader(); }
-  // What was made while IMEX was run by others than now, so that we must not begin.
+  // Returns objects of the other IMEX mode, because of which the process must not start.
   [[nodiscard]] std::vector<std::string> FindOfOtherMode();
   [[nodiscard]] bool MayWork() const { return controller_.MayReconcile() && MayWrite(); }
 
-  // Of one thread. Null: with requests of its own in flight, and no gate.
+  // For one thread. If `in_flight` is null, its requests count by themselves. `gate` may be null.
   [[nodiscard]] std::unique_ptr<http::Transport> MakeTransport(http::InFlight* in_flight = nullptr,
                                                                const http::Gate* gate = nullptr) {
     return std::make_unique<http::CurlTransport>(
@@ -180,10 +180,10 @@ class ControllerProcess {
   [[nodiscard]] kube::HealthOptions HealthOptions();
   [[nodiscard]] kube::MetricsServerOptions MetricsOptions() const;
   [[nodiscard]] kube::Collectables MetricsFor(Readers readers) const;
-  // Of the debug pages.
+  // Render the debug pages.
   [[nodiscard]] std::string DescribeDomains();
   [[nodiscard]] std::string DescribeCliques();
-  // `what` is many. Nothing ends because nobody can look at it.
+  // `what` is a plural. A server that cannot start does not stop the process.
   void Serve(kube::HealthServer& server, const std::string& endpoint, const std::string& what,
              const std::string& flag);
   [[nodiscard]] std::string Stuck(TimePoint now) const;
@@ -205,22 +205,22 @@ class ControllerProcess {
   kube::EventLoop events_;
   Metrics metrics_;
   http::InFlight in_flight_{kInFlightMax,
-                            kKeptBack};  // Of all workers; Lease and Events have their own.
-  http::Gate gate_{[this] { return MayWrite(); }, clock_};  // Of all workers.
+                            kKeptBack};  // For all workers. The Lease and Events have their own.
+  http::Gate gate_{[this] { return MayWrite(); }, clock_};  // For all workers.
   http::TransportPool transports_{[this] { return MakeTransport(&in_flight_, &gate_); }};
   kube::SharedLists shared_lists_{clock_};
   http::Gate lease_gate_{[] { return true; }, clock_};
   Heartbeat watch_alive_;
   Heartbeat lease_alive_;
-  std::deque<std::atomic<std::int64_t>> busy_since_;  // Each worker's last reply; 0: idle.
+  std::deque<std::atomic<std::int64_t>> busy_since_;  // Last reply of each worker. 0 if idle.
   std::atomic<bool> ends_ = false;
   std::string announced_;
   TimePoint next_reload_ = {};
-  std::optional<kube::ClientConfig> next_config_;  // As the files said last, if not `config_`.
+  std::optional<kube::ClientConfig> next_config_;  // As read last. Empty if it equals `config_`.
   TimePoint next_watchdog_ = {};
-  // A review stores nothing, so each replica may ask for one.
+  // A review stores nothing, so each replica may send one.
   http::Gate reviews_gate_{[] { return true; }, clock_};
-  std::unique_ptr<http::Transport> reviews_;  // Of the server's thread.
+  std::unique_ptr<http::Transport> reviews_;  // For the server's thread.
   kube::MetricsServer metrics_server_;
 };
 
@@ -252,14 +252,14 @@ void ControllerProcess::KeepLease(const std::stop_token& stop) {
       elector_.OnReply(transport->Send(*next.request));
       continue;
     }
-    // It may be minutes, as the server asked; the thread is alive all the while.
+    // The server may ask for a wait of minutes. The thread must beat during that time.
     kube::WaitUntil(clock_, std::min(next.until, clock_.Now() + kBeat), stop);
   }
 }
 
 void ControllerProcess::SendEvents(const std::stop_token& stop) {
   const auto transport = MakeTransport();
-  // Here, since nobody waits for this thread while it begins, and once the API server answers.
+  // Runs here because no thread waits for this one, and only after the API server has answered.
   while (!controller_.MayReconcile() && !stop.stop_requested()) {
     kube::WaitUntil(clock_, clock_.Now() + kTurn, stop);
   }
@@ -298,7 +298,7 @@ void ControllerProcess::ReleaseLease() {
   }
 }
 
-// What hangs; empty: nothing.
+// Returns what hangs. Empty if nothing does.
 std::string ControllerProcess::Stuck(TimePoint now) const {
   if (!watch_alive_.IsAlive(now, kSilenceMax)) return "the watch thread";
   if (settings_.elects && !lease_alive_.IsAlive(now, kSilenceMax)) return "the lease thread";
@@ -380,9 +380,9 @@ std::string ControllerProcess::DescribeCliques() {
   return json::Serialize(cliques.Take());
 }
 
-// Whether the files say something else by now, and do so twice in a row: they may be written one
-// after the other, as a certificate and its key are. A connection that still works is no reason to
-// wait: it lasts only until it has to be made again.
+// Returns whether the files differ from `config_` twice in a row. Related files, such as a
+// certificate and its key, may be written one after the other. A connection that works is no reason
+// to wait, because the next connection needs the new files.
 bool ControllerProcess::ConfigChanged(TimePoint now) {
   if (now < next_reload_) return false;
   next_reload_ = now + reload_period_;
@@ -396,7 +396,7 @@ bool ControllerProcess::ConfigChanged(TimePoint now) {
   return false;
 }
 
-// Tells systemd and the log where we are, when it changes; and that we live, as long as we do.
+// Reports a changed state to systemd and the log. Feeds the watchdog while no thread hangs.
 void ControllerProcess::Announce(TimePoint now) {
   std::string state = "Waiting for the caches";
   if (controller_.MayReconcile()) state = MayWrite() ? "Reconciling" : "Standing by";
@@ -486,11 +486,11 @@ ExitReason ControllerProcess::Run(const std::stop_token& stop) {
   reviews_gate_.Close({});
   logger_.Info("Writing has ended");
   if (end == ExitReason::kStopped || end == ExitReason::kOtherMode) systemd::Stopping();
-  // Workers first: the Lease may only be handed over once the last write has returned.
+  // Workers come first: the Lease may be released only after the last write has returned.
   for (std::jthread& worker : workers) worker.request_stop();
   queue_.ShutDown();
   workers.clear();
-  events.request_stop();  // The last ones go out while the Lease is handed over.
+  events.request_stop();  // Sends the last ones while the Lease is released.
   if (settings_.elects) {
     lease.request_stop();
     lease_gate_.Close(kLeaseDrain);

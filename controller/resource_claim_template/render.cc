@@ -8,7 +8,7 @@ namespace {
 
 using json::Value;
 
-// v1beta1 has the fields of `exactly` beside the name.
+// In v1beta1 the fields of `exactly` are beside the name.
 Value RenderRequest(const char* name, const Value& exactly, const std::string& version) {
   Value request = Value::Object({{"name", name}});
   if (version != "v1beta1") {
@@ -29,8 +29,8 @@ Value RenderGpus(const Gpus& gpus, const std::string& version) {
   return RenderRequest("gpus", exactly, version);
 }
 
-// `request` names the one device asked for; `parameters` is our driver's opaque configuration,
-// which the kubelet plugin decodes strictly: no field more.
+// `request` names the requested device. `parameters` is cdom's opaque config. The kubelet plugin
+// decodes it strictly, so an unknown field is an error.
 Value Render(const kube::ObjectKey& key, const std::string& domain, std::string_view target,
              const char* request, std::string_view device_class, Value parameters,
              const std::string& version) {
@@ -64,7 +64,7 @@ json::Value RenderDaemon(const std::string& domain, const std::string& ns,
                                          {"kind", api::kDaemonConfigKind},
                                          {"domainID", domain}}),
                           version);
-  // So that those of one domain can be asked for, among all that lie in the driver's namespace.
+  // Selects the claims of one domain among all claims of the driver namespace.
   rendered["spec"]["metadata"]["labels"][std::string(api::kDomainLabel)] = domain;
   return rendered;
 }

@@ -24,7 +24,7 @@ using json::Value;
 constexpr std::string_view kApiVersion = "cdom.dev/v1alpha1";
 constexpr std::string_view kKind = "ControllerConfiguration";
 
-// The names that may stand right below `prefix`, which is empty or ends in a dot.
+// Returns the field names directly below `prefix`, which is empty or ends in a dot.
 std::set<std::string> NamesBelow(const std::string& prefix) {
   std::set<std::string> names;
   if (prefix.empty()) names = {"apiVersion", "kind"};
@@ -36,7 +36,7 @@ std::set<std::string> NamesBelow(const std::string& prefix) {
   return names;
 }
 
-// What to write in the place of a name that is none of them.
+// Returns what to write instead of an unknown name.
 std::string HintAt(const std::string& name, const std::set<std::string>& names) {
   const std::vector<std::string> known(names.begin(), names.end());
   std::string hint = base::DidYouMean(name, known);
@@ -62,7 +62,7 @@ bool IsAllowed(std::string_view allowed, std::string_view value) {
              std::string::npos;
 }
 
-// As Kubernetes writes them: "100m", "1.5", "256Mi".
+// Returns whether the text is a quantity of Kubernetes, e.g. "100m", "1.5", "256Mi".
 bool IsQuantity(std::string_view text) {
   double number = 0;
   const auto [rest, error] =
@@ -72,7 +72,7 @@ bool IsQuantity(std::string_view text) {
   return is_number && error == std::errc() && IsAllowed("|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei", unit);
 }
 
-// Reads the file into JSON, whose shape is that of the fields.
+// Reads the file into JSON of the same structure.
 class Reader {
  public:
   explicit Reader(const std::string& file) : file_(file) {}
@@ -97,7 +97,7 @@ class Reader {
                    (field.empty() ? "" : field + ": ") + fix);
   }
 
-  // `prefix` is how the fields call it, `shown` how the file does: with numbers of items.
+  // `prefix` is the path in the table, `shown` the path in the file, with numbers of items.
   [[nodiscard]] Result<Value> Map(const YAML::Node& node, const std::string& prefix,
                                   const std::string& shown) const {
     Value value = Value::Object();
@@ -111,7 +111,7 @@ class Reader {
       if (value.Find(name) != nullptr) {
         return Wrong(member.first, shown + name, "it is there twice; remove one");
       }
-      if (member.second.IsNull()) continue;  // As if it were not there.
+      if (member.second.IsNull()) continue;  // The same as a missing field.
       value[name] = TRY(Member(member.second, prefix + name, shown + name));
     }
     return value;
@@ -196,8 +196,8 @@ class Reader {
   const std::string& file_;
 };
 
-// Or a prefix of some, which ends in "/*". Of Kubernetes' own, but for one, the controller keeps no
-// trace: they repeat what it knows.
+// Returns whether the text is a taint, or a prefix of taints that ends in "/*". Refuses Kubernetes'
+// own taints except one, because the cache drops them: they repeat other facts.
 bool IsLeavingTaint(std::string_view text) {
   if (text == api::kOutOfServiceTaint) return true;
   const std::size_t slash = text.find('/');
@@ -218,7 +218,7 @@ Result<void> CheckLeavingTaints(const Value& taints, const std::string& file) {
   return {};
 }
 
-// Whether the text has comments alone, or nothing.
+// Returns whether the text has only comments, or nothing.
 bool IsBlank(const std::string& text) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
@@ -228,7 +228,7 @@ bool IsBlank(const std::string& text) {
   return true;
 }
 
-// The value at "a.b.c". Null if the file does not set it.
+// Returns the value at "a.b.c". Null if the file does not set it.
 const Value& At(const Value& file, std::string_view path) {
   const Value* value = &file;
   while (!path.empty()) {
@@ -268,7 +268,7 @@ Result<void> ReadConfiguration(const std::string& text, const std::string& file,
     TRY(CheckLeavingTaints(value["nodes"]["leavingTaints"], file));
     Apply(value, is_given, settings);
     return {};
-  } catch (const YAML::Exception& exception) {  // The checks above should leave none.
+  } catch (const YAML::Exception& exception) {  // The checks above should prevent this.
     return Invalid(file + ": " + exception.msg);
   }
 }

@@ -14,7 +14,7 @@ namespace settings {
 
 namespace {
 
-// Go's flag package knows one dash; CLI11 knows two, and one for a single letter.
+// Go's flag package accepts one dash. CLI11 needs two, and one for a single letter.
 std::string WithTwoDashes(const std::string& argument) {
   const bool one_dash = argument.size() > 2 && argument[0] == '-' && argument[1] != '-';
   if (one_dash && argument.starts_with("-v=")) return "--v=" + argument.substr(3);
@@ -22,12 +22,12 @@ std::string WithTwoDashes(const std::string& argument) {
   return is_long ? "-" + argument : argument;
 }
 
-// The words as CLI11 understands them.
+// Returns the arguments in the form that CLI11 understands.
 std::vector<std::string> WordsOf(const std::vector<std::string>& arguments) {
   std::vector<std::string> words;
   for (const std::string& argument : arguments) {
     std::string word = WithTwoDashes(argument);
-    // After "--flag=" CLI11 would take the next word for the value.
+    // After "--flag=" CLI11 would take the next argument as the value.
     const bool is_empty = word.starts_with("--") && word.find('=') == word.size() - 1;
     if (is_empty) word.pop_back();
     words.push_back(std::move(word));
@@ -55,7 +55,7 @@ void AddReleaseFinalizers(CLI::App& app, Settings& settings) {
   });
 }
 
-// What an error names by its flag may have come from a variable, or be easier to set by it.
+// Names the variables of flags in an error: the value may come from one, or be set by one.
 std::string VariablesNamedIn(const std::string& text, const CLI::App& app) {
   std::string lines;
   for (const CLI::Option* option : app.get_options()) {
@@ -69,7 +69,7 @@ std::string VariablesNamedIn(const std::string& text, const CLI::App& app) {
   return lines;
 }
 
-// What a flag or variable has set stays.
+// Values from flags or variables stay.
 base::Result<void> ReadFile(CLI::App& app, Settings& settings) {
   if (settings.config.empty()) return {};
   constexpr std::size_t kBytesMax = 256U << 10;

@@ -34,7 +34,7 @@ std::vector<std::string> SplitList(const std::string& text) {
   return items;
 }
 
-// ---- Ways to add a flag.
+// ---- Functions that add a flag.
 
 template <auto Member>
 void Any(CLI::App& app, const Setting& setting, Settings& settings) {
@@ -85,8 +85,8 @@ void Duration(CLI::App& app, const Setting& setting, Settings& settings) {
   }>(app, setting, settings);
 }
 
-// Taken so that a command line for NVIDIA's controller works here, and hidden in --help. `Read` as
-// above.
+// Accepts and ignores a flag of NVIDIA's controller, so that its command line works here. Hidden in
+// --help. For `Read` see above.
 template <auto Read>
 void Ignored(CLI::App& app, const Setting& setting, Settings& settings) {
   Text<Read>(app, setting, settings);
@@ -98,7 +98,7 @@ std::string Anything(const std::string& /*text*/, Settings& /*settings*/) { retu
 constexpr const char* kNotANamespace =
     "not a namespace: use up to 63 lower-case letters, digits and -";
 
-// Empty: the default.
+// An empty text means the default.
 template <auto Member>
 void Namespace(CLI::App& app, const Setting& setting, Settings& settings) {
   Text<[](const std::string& text, Settings& into) {
@@ -120,7 +120,7 @@ std::string ReadLeaseName(const std::string& text, Settings& settings) {
   return kube::IsDnsSubdomain(text) ? "" : "not a name: use lower-case letters, digits, - and .";
 }
 
-// "host:port" of a server of this process. Empty: off.
+// "host:port" of a server of this process. The server is off if it is empty.
 template <auto Member>
 void Endpoint(CLI::App& app, const Setting& setting, Settings& settings) {
   Text<[](const std::string& text, Settings& into) {
@@ -130,7 +130,7 @@ void Endpoint(CLI::App& app, const Setting& setting, Settings& settings) {
   }>(app, setting, settings);
 }
 
-// After the certificate, since neither is of use without the other.
+// Is added after the certificate, because each needs the other.
 void AddMetricsKey(CLI::App& app, const Setting& setting, Settings& settings) {
   CLI::Option* const certificate = app.get_option("--metrics-cert-file");
   CLI::Option* const key = command_line::Add(app, setting.flag, setting.variable,
@@ -139,8 +139,8 @@ void AddMetricsKey(CLI::App& app, const Setting& setting, Settings& settings) {
   key->needs(certificate);
 }
 
-// Gates of the reference that daemons of ours cannot do without. Those of other components are in
-// the same list, and theirs. Sets whether IMEX may run on the hosts.
+// Refuses to switch off gates of the reference that cdom's daemons need. Ignores gates of other
+// components, which are in the same list. Sets whether IMEX may run on the hosts.
 std::string ReadGates(const std::string& text, Settings& settings) {
   std::string list;
   for (const std::string& gate : SplitList(text)) list += gate + ",";
@@ -176,7 +176,7 @@ std::string ReadElects(const std::string& text, Settings& settings) {
   return settings.elects || text == "false" || text == "0" ? "" : "use true or false";
 }
 
-// ---- Ways to take a value of the file, which was checked.
+// ---- Functions that read a value of the file, which was checked.
 
 milliseconds DurationOf(const Value& value) {
   return base::ParseDuration(value.AsString()).value_or(milliseconds(0));
@@ -189,7 +189,7 @@ constexpr Setting Flag(const char* flag, const char* variable, const char* group
                        decltype(Setting::add) add) {
   return {.flag = flag, .variable = variable, .group = group, .help = help, .add = add};
 }
-// Flags that other programs have too.
+// Flags that other programs have, too.
 constexpr Setting Shared(const char* group, decltype(Setting::add) add) {
   return {.group = group, .add = add};
 }

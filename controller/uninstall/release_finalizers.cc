@@ -29,7 +29,7 @@ Result<http::Response> Send(const World& world, const http::Request& request) {
   return kube::CheckStatus(world.transport.Send(request), request.method);
 }
 
-// Whether the namespace is deleted, or is being deleted: no controller goes on working in it.
+// Returns whether the namespace is deleted or being deleted, so that no controller continues in it.
 Result<bool> IsEnding(const std::string& ns, const World& world) {
   const Result<http::Response> reply =
       Send(world, kube::GetRequest(kube::kNamespaces, {.name = ns}));
@@ -39,7 +39,7 @@ Result<bool> IsEnding(const std::string& ns, const World& world) {
   return !object["metadata"]["deletionTimestamp"].AsString().empty();
 }
 
-// Returns once nobody can hold one of the Leases; a failure if a controller holds one.
+// Returns once no controller can hold one of the Leases. Fails if a controller holds one.
 Result<void> CheckHolders(kube::LeaseSurvey& survey, const World& world) {
   constexpr std::chrono::seconds kTimeout{30};
   for (seconds passed{0};; ++passed) {
@@ -82,7 +82,7 @@ Result<void> ForEach(const kube::Resource& resource, kube::ListOptions options, 
   return Fail(ErrorCode::kTooLarge, "more than 500,000 objects");
 }
 
-// The Leases of these names in all namespaces.
+// Returns the Leases with these names, in all namespaces.
 Result<std::vector<kube::ObjectKey>> FindLeases(const std::vector<kube::ObjectKey>& leases,
                                                 const World& world) {
   std::vector<kube::ObjectKey> found;
@@ -93,8 +93,8 @@ Result<std::vector<kube::ObjectKey>> FindLeases(const std::vector<kube::ObjectKe
   return found;
 }
 
-// Without a Lease nothing says whether a controller runs. A namespace that does not exist may have
-// been deleted, or is misspelt: then a controller may lead in another one.
+// Without a Lease it is unknown whether a controller runs. A namespace that does not exist may be
+// deleted or misspelt. If it is misspelt, a controller may lead in another namespace.
 Result<void> CheckElsewhere(const std::vector<kube::ObjectKey>& leases, const World& world) {
   const std::string& ns = leases.front().ns;
   if (TRY(IsEnding(ns, world))) {
@@ -121,7 +121,7 @@ Result<void> CheckLeases(const std::vector<kube::ObjectKey>& leases, const World
   return CheckElsewhere(leases, world);
 }
 
-// The version in which claim templates are served; empty: none is, so there are none.
+// Returns the served version of claim templates. Empty if none is served, so none exist.
 Result<std::string> FindTemplateVersion(const World& world) {
   kube::VersionSearch search(kube::kResourceClaimTemplates, kube::kDraVersions);
   for (;;) {
@@ -132,7 +132,7 @@ Result<std::string> FindTemplateVersion(const World& world) {
   }
 }
 
-// The objects of the collection that hold the finalizer. A collection that is not served has none.
+// Returns the objects with the finalizer. Empty if the collection is not served.
 Result<std::vector<kube::ObjectMeta>> FindPinned(const kube::Resource& resource,
                                                  const std::string& ns, const World& world) {
   std::vector<kube::ObjectMeta> pinned;
@@ -143,7 +143,7 @@ Result<std::vector<kube::ObjectMeta>> FindPinned(const kube::Resource& resource,
   return pinned;
 }
 
-// The object as it is now; empty: it is gone.
+// Returns the object as it is now. Empty if it does not exist.
 Result<std::optional<kube::ObjectMeta>> ReadAgain(const kube::Resource& resource,
                                                   const kube::ObjectKey& key, const World& world) {
   const Result<http::Response> reply = Send(world, kube::GetRequest(resource, key));
@@ -203,7 +203,7 @@ class Release {
       if (reply) return {};
       result = tl::unexpected(reply.error());
       if (reply.error().code == ErrorCode::kForbidden) return result;
-      // Somebody was quicker, or the reply is lost: what is there now decides.
+      // Another client was faster, or the reply was lost. The object as it is now decides.
       const auto now = ReadAgain(resource, object.key, world_);
       if (!now) continue;
       if (!*now || !(*now)->HasFinalizer(api::kFinalizer)) return {};

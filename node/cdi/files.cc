@@ -22,7 +22,7 @@ using base::FailedTo, base::Result;
 
 constexpr std::string_view kClaimPrefix = "k8s.compute-domain.nvidia.com-claim_";
 constexpr std::string_view kSuffix = ".yaml";
-// Runtimes read files that end in .yaml or .json.
+// Runtimes ignore this suffix: they read files that end in .yaml or .json.
 constexpr std::string_view kHalf = ".cdom-half";
 constexpr mode_t kMode = 0600;
 constexpr std::size_t kUidMax = 64;
@@ -31,12 +31,12 @@ constexpr std::size_t kBytesMax = std::size_t{4} << 20U;
 constexpr int kEntriesMax = 100'000;
 
 Result<void> WriteHalf(const std::string& path, std::string_view content, FileAccess access) {
-  // One that a crash left may have any mode, or be a link.
+  // A file that a crash left may have any mode, or be a link.
   ::unlink(path.c_str());
   base::OpenFile file(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, kMode);
   if (!file.is_open()) return FailedTo("open", path, errno);
   if (const int error = file.Write(content); error != 0) return FailedTo("write", path, error);
-  // Whatever the process's mask is, and of this very file.
+  // Sets the mode of this very file, whatever the umask of the process is.
   if (::fchmod(file.fd(), static_cast<mode_t>(access)) != 0) return FailedTo("write", path, errno);
   if (::fsync(file.fd()) != 0) return FailedTo("write", path, errno);
   if (const int error = file.Close(); error != 0) return FailedTo("write", path, error);

@@ -10,10 +10,10 @@ namespace {
 
 using base::Result;
 
-// Reads members of one map, each once, so that what nobody reads can be told.
+// Reads each member of one map once, so that members which are not read can be reported.
 class Reader {
  public:
-  // `place`: for messages, such as "device 2".
+  // `place` is for messages, such as "device 2".
   static Result<Reader> Of(const YAML::Node& node, std::string place) {
     if (!node.IsMap()) return base::Invalid(place + ": not a map");
     std::vector<std::pair<std::string, YAML::Node>> members;
@@ -63,7 +63,7 @@ class Reader {
     return texts;
   }
 
-  // `read`: Result<T>(Reader&), of each item of a list of maps.
+  // `read` is Result<T>(Reader&). It reads each item of a list of maps.
   template <typename T, typename Read>
   [[nodiscard]] Result<std::vector<T>> Maps(std::string_view name, Read read) {
     std::vector<T> all;
@@ -78,7 +78,7 @@ class Reader {
     return all;
   }
 
-  // Nothing is left that nobody has read.
+  // Fails if a member was not read.
   [[nodiscard]] Result<void> End() const {
     for (std::size_t i = 0; i < members_.size(); ++i) {
       if (!taken_[i]) return Wrong(members_[i].first, "unknown");
@@ -94,7 +94,7 @@ class Reader {
   Reader(std::vector<std::pair<std::string, YAML::Node>> members, std::string place)
       : members_(std::move(members)), taken_(members_.size()), place_(std::move(place)) {}
 
-  // None is taken out of it: to assign a YAML::Node changes the document.
+  // No node is removed, because assigning a YAML::Node changes the document.
   std::vector<std::pair<std::string, YAML::Node>> members_;
   std::vector<bool> taken_;
   std::string place_;

@@ -36,7 +36,7 @@ int LowestFreeIndex(const Value& daemons, const DaemonIdentity& self) {
   return index;
 }
 
-// Sets a member to another text; whether it was another.
+// Sets a member to a text. Returns whether that changed it.
 bool Set(Value& object, const char* name, const std::string& text) {
   if (object[name].IsString() && object[name].AsString() == text) return false;
   object[name] = text;
@@ -107,7 +107,7 @@ base::Result<bool> PutOwnEntry(Value& clique, const DaemonIdentity& self, bool r
   Value& daemons = clique["daemons"];
   Value* own = nullptr;
   for (Value& daemon : daemons.MutableItems()) {
-    // As a const: to look for a name makes the member otherwise, in the entry of another.
+    // As const, because looking up a missing name would otherwise add it to the entry.
     if (std::as_const(daemon)["nodeName"].AsString() == self.node) own = &daemon;
   }
   const auto index_of = [](const Value& daemon) { return daemon["index"].AsInt().value_or(-1); };
@@ -123,9 +123,9 @@ base::Result<bool> PutOwnEntry(Value& clique, const DaemonIdentity& self, bool r
     static_cast<void>(AddOwner(clique, self));
     return true;
   }
-  // In one go, all of them: readiness of an earlier pod's IMEX is not this one's.
+  // Sets all fields together: the readiness of an earlier pod's IMEX is not that of this one.
   bool changed = Set(*own, "ipAddress", self.ip);
-  // Under one that cannot be it would never start, and read the clique again and again.
+  // With an invalid index IMEX would never start, and would read the clique again and again.
   if (!has_index) {
     (*own)["index"] = index;
     changed = true;

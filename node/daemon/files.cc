@@ -19,7 +19,7 @@ using base::FailedTo, base::Result;
 
 constexpr mode_t kMode = 0644;
 
-// Behind its end nothing is left.
+// Truncates the file after `content`.
 Result<void> WriteFile(const std::string& path, int flags, const std::string& content) {
   base::OpenFile file(path, flags | O_WRONLY, kMode);
   if (!file.is_open()) return FailedTo("open", path, errno);

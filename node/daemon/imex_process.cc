@@ -12,10 +12,10 @@ namespace imex_daemon {
 namespace {
 
 constexpr std::chrono::milliseconds kTurn{500};
-constexpr std::size_t kLineMax = 16U << 10;  // What is longer is passed on in parts.
+constexpr std::size_t kLineMax = 16U << 10;  // Longer lines are passed on in parts.
 
-// As it is: it is somebody else's log, and what it says is not for us to change. What cannot be
-// written is lost, as it would be for IMEX itself.
+// Writes the text unchanged, because it is IMEX's log. Text that cannot be written is lost, as it
+// would be for IMEX itself.
 void WriteToStderr(std::string_view text) {
   while (!text.empty()) {
     const ssize_t count = ::write(STDERR_FILENO, text.data(), text.size());

@@ -1,4 +1,4 @@
-// compute-domain-daemon: flags, signals, and one run; or one question for a probe.
+// compute-domain-daemon: flags, signals, and one run; or one check for a probe.
 
 #include <malloc.h>
 #include <unistd.h>
@@ -20,10 +20,10 @@
 
 namespace {
 
-// Where we and IMEX's own scripts would find programs.
+// Returns the folders in which this process and IMEX's scripts find programs.
 std::string Search() { return base::GetEnv("PATH").value_or("/usr/bin:/bin"); }
 
-// Of the process that a container began with, which is the daemon's.
+// Returns the age of the container's first process, which is the daemon's.
 std::chrono::milliseconds Age() {
   constexpr std::size_t kFileMax = 4096;
   const auto stat = base::ReadFile("/proc/1/stat", kFileMax);
@@ -34,8 +34,8 @@ std::chrono::milliseconds Age() {
 }
 
 base::Result<void> Run(const imex_daemon::Settings& settings, command_line::Frame& frame) {
-  // IMEX tells its peers that it ends: to kill it, as the end of this process would, must be left
-  // to the kubelet.
+  // IMEX needs time to tell its peers that it ends. The end of this process would kill it, so only
+  // the kubelet may force that.
   frame.HandleSignals({SIGTERM, SIGINT}, {SIGCHLD}, command_line::Repeated::kIsIgnored);
   base::Logger& logger = frame.logger();
   logger.Info("Starting", {{"version", std::string(base::Version())},
@@ -54,7 +54,7 @@ base::Result<void> Run(const imex_daemon::Settings& settings, command_line::Fram
 }  // namespace
 
 int main(int argc, char** argv) {
-  // A heap for each thread would be most of what this process needs.
+  // A heap per thread would be most of this process's memory.
   mallopt(M_ARENA_MAX, 1);
   const imex_daemon::Parsed parsed =
       imex_daemon::Parse(std::vector<std::string>(argv + 1, argv + argc));

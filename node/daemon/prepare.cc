@@ -21,14 +21,14 @@ namespace {
 using base::Result;
 
 constexpr std::size_t kTemplateMax = 64U << 10;
-constexpr std::size_t kKeyMax = 1U << 20;              // As a Secret's.
+constexpr std::size_t kKeyMax = 1U << 20;              // The limit of a Secret.
 constexpr std::chrono::milliseconds kCheckTime{8000};  // A probe has 10 s.
 constexpr std::chrono::milliseconds kAskAgain{100};
 constexpr std::chrono::seconds kYoung{30};
 constexpr std::chrono::seconds kPatience{5};
 constexpr std::size_t kSaidMax = 200;
 
-// For map_error: what to do about it.
+// For map_error: adds what to do.
 auto Advise(std::string advice) {
   return [advice = std::move(advice)](base::Error error) {
     error.message += "; " + advice;
@@ -43,8 +43,8 @@ Result<std::string> FindImex(const std::string& name, const std::string& search)
                  "the driver's version"));
 }
 
-// What the controller's configuration asks of IMEX, as its guide names the keys. One pair of keys
-// serves both ends of a connection.
+// Returns the keys of IMEX's configuration that the controller sets, named as in IMEX's guide. One
+// pair of TLS keys serves both ends of a connection.
 Result<imex::ConfigKeys> ConfigKeysOf(const Settings& settings) {
   imex::ConfigKeys keys;
   if (settings.disconnected_grace) {

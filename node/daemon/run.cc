@@ -24,10 +24,10 @@ using base::Result;
 
 constexpr std::size_t kHostsMax = 4U << 20;
 constexpr std::chrono::seconds kAskTime{5};
-constexpr std::size_t kAnswerMax = 32U << 20;  // Of 10,000 nodes the daemon's own part.
+constexpr std::size_t kAnswerMax = 32U << 20;  // Its own part, for 10,000 nodes.
 constexpr std::chrono::seconds kConfigLook{60};
 
-// What it prints; an error if it does not print it in time, or fails.
+// Returns what the program prints. Fails if the program does, or takes too long.
 Result<std::string> RunCtl(base::Program ctl, std::initializer_list<std::string> question,
                            const base::Clock& clock, const std::stop_token& stop) {
   ctl.arguments.insert(ctl.arguments.end(), question);
@@ -37,7 +37,7 @@ Result<std::string> RunCtl(base::Program ctl, std::initializer_list<std::string>
   return base::Unavailable("no answer");
 }
 
-// Peers hang where readiness does not: each is asked for itself. `index`: -1 if it is not known.
+// Queries peers separately, because that may hang when readiness does not. `index`: -1 if unknown.
 ImexAnswers QueryImex(const base::Program& ctl, int index, const base::Clock& clock,
                       const std::stop_token& stop) {
   ImexAnswers answers;
@@ -73,7 +73,7 @@ class DaemonProcess {
 
   void Execute(const DaemonStep& step);
   void WriteHosts(std::vector<imex::HostsEntry> hosts);
-  // One of the programs, with IMEX's configuration.
+  // Returns one of the programs, with IMEX's configuration.
   [[nodiscard]] base::Program ProgramAt(const std::string& path) const {
     return {.path = path,
             .arguments = {"-c", settings_.PathOf(imex::kConfigFile)},
@@ -88,7 +88,7 @@ class DaemonProcess {
 
   const Settings& settings_;
   const Programs& programs_;
-  const std::vector<std::string>& environment_;  // Of IMEX and its control program.
+  const std::vector<std::string>& environment_;  // For IMEX and its control program.
   const DaemonIdentity& self_;
   const base::Clock& clock_;
   base::Logger& logger_;
@@ -102,14 +102,14 @@ class DaemonProcess {
   std::string said_;
   std::string error_said_;
   bool told_to_stop_ = false;
-  int instance_ = 0;  // Of IMEX: what an earlier one said does not count.
+  int instance_ = 0;  // Of IMEX. Lines of an earlier one are ignored.
 
   std::unique_ptr<DaemonApiClient> api_client_;
   std::unique_ptr<ImexProcess> imex_;
   base::SerialExecutor asker_;
 };
 
-// To the API server, as soon as it is known where it is; and again when that has changed.
+// Connects to the API server once its address is known, and again if that changes.
 void DaemonProcess::Connect() {
   auto config = config_.Poll(kConfigLook);
   if (!config) return;
@@ -129,7 +129,7 @@ DaemonObservation DaemonProcess::Observe() {
   observed_.now = clock_.Now();
   observed_.imex = seen_;
   if (api_client_ != nullptr) {
-    // In this order: what was read is in the store before it is called read.
+    // In this order: an object is in the store before it counts as read.
     observed_.clique_read = api_client_->clique_read();
     observed_.clique = api_client_->clique();
     observed_.pod_ready = api_client_->pod_ready();
@@ -188,7 +188,7 @@ void DaemonProcess::StartImex() {
   program.arguments.insert(program.arguments.end(), more.begin(), more.end());
   const int instance = ++instance_;
   auto started = ImexProcess::Start(program, [this, instance](std::string_view line) {
-    // Only what is of interest is worth a letter.
+    // Only relevant lines become tasks.
     if (imex::IndexInLine(line) || imex::SaysInUse(line)) {
       tasks_.Post([this, instance, text = std::string(line)] { TakeLine(instance, text); });
     }
@@ -301,7 +301,7 @@ Result<void> DaemonProcess::Run(const std::stop_token& stop) {
     LogState(step);
     if (step.over) return {};
     Execute(step);
-    // What was done may be the reason for more.
+    // These actions may cause further ones.
     const bool did = step.hosts || step.start || step.signal;
     const TimePoint until = did ? clock_.Now() : std::min(step.requeue_at, config_.next());
     for (const auto& task : tasks_.Wait(until - clock_.Now())) task();

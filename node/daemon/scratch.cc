@@ -31,7 +31,7 @@ base::Result<bool> IsMountPoint(const std::string& path) {
 base::Result<bool> Empty(const std::string& folder) {
   std::error_code error;
   bool is_empty = true;
-  std::vector<fs::directory_entry> entries;  // All of them first, since they are removed.
+  std::vector<fs::directory_entry> entries;  // All of them first: the next loop removes them.
   for (fs::directory_iterator it(folder, error); !error && it != fs::directory_iterator();
        it.increment(error)) {
     entries.push_back(*it);

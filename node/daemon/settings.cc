@@ -16,13 +16,13 @@ namespace {
 
 using command_line::Add, command_line::Quoted;
 
-// What the reference's gates must be for this daemon, where that matters.
+// Values that this daemon needs for some feature gates of the reference.
 constexpr auto kNeeded =
     std::to_array<std::pair<const char*, bool>>({{"ComputeDomainCliques", true},
                                                  {"IMEXDaemonsWithDNSNames", true},
                                                  {"HostManagedIMEXDaemon", false}});
 
-// What is wrong with them; empty: nothing.
+// Returns what is wrong with the gates. Empty if nothing is.
 std::string CheckGates(const std::string& text) {
   const auto gates = api::ReadFeatureGates(text, "daemon");
   if (!gates) return gates.error().message;
@@ -35,7 +35,7 @@ std::string CheckGates(const std::string& text) {
   return {};
 }
 
-// What is wrong with what the container was given; empty: nothing.
+// Returns what is wrong with the identity that the container was given. Empty if nothing is.
 std::string CheckIdentity(const DaemonIdentity& self) {
   if (self.domain.empty()) {
     return "COMPUTE_DOMAIN_UUID is empty: the CDI edits of this pod's claim did not apply; switch "

@@ -13,34 +13,34 @@ using api::ImexReport;
 using std::chrono::milliseconds, std::chrono::seconds;
 
 constexpr auto kIdle = std::chrono::minutes(10);
-// The daemons of a clique begin at once, and each of them has to change the same object.
+// The daemons of a clique start at the same time, and each must change the same object.
 constexpr auto kSpread = milliseconds(500);
-// Anywhere in the upper nine tenths of a delay, so that daemons that met once do not meet again.
+// Random in the upper nine tenths of a delay: daemons that conflicted do not conflict again.
 constexpr base::BackoffPolicy kWrites = {
     .first = milliseconds(40), .most = milliseconds(600), .jitter = 9};
 constexpr auto kForbiddenFor = seconds(60);
-// A clique without room is seen to change; it is asked again only in case that is missed.
+// The watch shows changes of a full clique. This retry is for changes that it missed.
 constexpr auto kNoRoomFor = std::chrono::minutes(5);
-// Peers come one after another, and IMEX, once told of new ones, is deaf for 5 s: one that starts
-// with those that are on their way need not be told of them.
+// Peers arrive one after another, and IMEX ignores signals for 5 s after one. If IMEX starts after
+// these peers have arrived, it needs no signal for them.
 constexpr auto kQuiet = milliseconds(500);
 constexpr auto kQuietWithin = seconds(2);
 constexpr base::BackoffPolicy kStarts = {
     .first = milliseconds(100), .most = seconds(6), .jitter = 9};
 constexpr base::BackoffPolicy kFiles = {
     .first = milliseconds(100), .most = seconds(3), .jitter = 9};
-constexpr auto kLivedLong = seconds(60);  // What ends after that has not failed to start.
-// A write of ours is seen in the cache soon; after this it is read again.
+constexpr auto kLivedLong = seconds(60);  // After this time, an end is not a failed start.
+// The cache usually shows this daemon's write sooner. After this time the clique is read again.
 constexpr auto kSeenWithin = seconds(2);
 constexpr auto kLeaveWithin = seconds(10);
 constexpr auto kReportEvery = seconds(10);
-constexpr auto kFirstReport = seconds(5);  // Of one that does not become ready.
-constexpr auto kHearsAfter = seconds(2);   // Of its start, if it does not print who it is.
+constexpr auto kFirstReport = seconds(5);  // If IMEX does not become ready.
+constexpr auto kHearsAfter = seconds(2);   // After its start, if it prints no index.
 constexpr auto kReachWithin = seconds(15);
 constexpr auto kAskFirst = milliseconds(250);
 constexpr auto kAskMost = seconds(30);
-constexpr auto kAskLost = seconds(10);  // While it lacks a peer, which may be back at any time.
-constexpr int kUnansweredMost = 2;      // In a row; one more is reported.
+constexpr auto kAskLost = seconds(10);  // While a peer is missing: it may return any time.
+constexpr int kUnansweredMost = 2;      // In a row. One more is reported.
 
 void RequeueAt(DaemonStep& step, TimePoint until) {
   step.requeue_at = std::min(step.requeue_at, until);
@@ -54,8 +54,8 @@ const api::Member* Own(const DaemonIdentity& self, const DaemonObservation& obse
   return observed.clique == nullptr ? nullptr : OwnEntry(*observed.clique, self);
 }
 
-// The index that IMEX runs with: as it says, or before it does, as the hosts file had it when it
-// was started. -1: none.
+// Returns the index that IMEX runs with: as it printed, else as in the hosts file when it started.
+// -1 if there is none.
 int RunsAs(const DaemonIdentity& self, const DaemonObservation& observed,
            const DaemonMemory& memory) {
   if (!WasStarted(observed)) return -1;
@@ -67,7 +67,7 @@ int RunsAs(const DaemonIdentity& self, const DaemonObservation& observed,
 
 void DecideHosts(const DaemonIdentity& self, const DaemonObservation& observed,
                  const DaemonMemory& memory, DaemonStep& step) {
-  // A clique that is gone will be back; its daemons are where they were.
+  // A deleted clique will be created again, and its daemons have not moved.
   if (observed.clique == nullptr) return;
   if (Own(self, observed) == nullptr && !WasStarted(observed)) return;
   std::vector<imex::HostsEntry> hosts =
@@ -77,7 +77,7 @@ void DecideHosts(const DaemonIdentity& self, const DaemonObservation& observed,
   step.hosts = std::move(hosts);
 }
 
-// When IMEX is to start with the peers that there are. The clique may say that others come.
+// Returns when IMEX may start with the present peers. The clique may say that more will come.
 TimePoint WhenGathered(const DaemonObservation& observed, const DaemonMemory& memory) {
   const TimePoint at_most = memory.hosts_first + kQuietWithin;
   const std::optional<int>& joining = observed.clique->joining;
@@ -88,7 +88,7 @@ TimePoint WhenGathered(const DaemonObservation& observed, const DaemonMemory& me
 void DecideStart(const DaemonIdentity& self, const DaemonObservation& observed,
                  const DaemonMemory& memory, DaemonStep& step) {
   if (observed.imex.runs || step.hosts || !memory.hosts) return;
-  // The first time with an index; in place afterwards, with the files as they are.
+  // The first start needs an index. Later starts are in place, with the same files.
   TimePoint due = memory.starts.next;
   if (!WasStarted(observed)) {
     if (Own(self, observed) == nullptr) return;
@@ -102,7 +102,7 @@ void DecideSignal(const DaemonObservation& observed, const DaemonMemory& memory,
   const bool others_come = observed.clique != nullptr && observed.clique->joining.value_or(0) > 0;
   auto due = imex::WhenToSignal(memory.signals, others_come);
   if (!observed.imex.runs || !due) return;
-  // A signal for which it has no handler yet would end it.
+  // Without a handler for the signal, IMEX would end.
   if (!observed.imex.index) due = std::max(*due, observed.imex.since + kHearsAfter);
   if (observed.now < *due) return RequeueAt(step, *due);
   step.signal = true;
@@ -116,7 +116,7 @@ void DecideAsk(const DaemonIdentity& self, const DaemonObservation& observed,
   step.runs_as = RunsAs(self, observed, memory);
 }
 
-// Whether the clique in the cache is from before our last write.
+// Returns whether the cached clique is older than this daemon's last write.
 bool IsBehind(const DaemonObservation& observed, const DaemonMemory& memory, DaemonStep& step) {
   if (memory.written_version.empty() || observed.now >= memory.written_at + kSeenWithin) {
     return false;
@@ -145,7 +145,7 @@ std::optional<Write> EntryWrite(const DaemonIdentity& self, const DaemonObservat
   return Write::kEntry;
 }
 
-// Until then a peer without a connection may only be on its way.
+// Returns until when a peer without a connection may still be connecting.
 TimePoint ReachedUntil(const DaemonObservation& observed, const DaemonMemory& memory) {
   return std::max(memory.hosts_at, observed.imex.since) + kReachWithin;
 }
@@ -164,7 +164,7 @@ ImexReport ReportOf(const DaemonIdentity& self, const DaemonObservation& observe
   if (!observed.answers->own) return report;
   report.version = observed.answers->own->version;
   report.peers_known = true;
-  // Those that came just now, or that it has just begun to look for, are on their way.
+  // Peers that have just arrived may still be connecting. So may all peers after a start.
   if (memory.hosts && observed.now >= ReachedUntil(observed, memory)) {
     report.unreachable = UnreachableIn(*memory.hosts, self.ip, *observed.answers->own);
   }
@@ -183,7 +183,7 @@ std::optional<Write> ReportWrite(const DaemonIdentity& self, const DaemonObserva
   if (observed.now < reached_until) RequeueAt(step, reached_until);
   if (memory.reported == step.report) return {};
   TimePoint due = memory.reported_at + kReportEvery;
-  // At first there is nothing to say but that it forms.
+  // Before the first report, the only news is that the clique forms.
   if (!memory.reported) {
     due = step.report.state == imex::kReady ? observed.now : observed.imex.since + kFirstReport;
   }
@@ -207,7 +207,7 @@ void DecideWrite(const DaemonIdentity& self, const DaemonObservation& observed,
   }
 }
 
-// Out of the clique, and IMEX ended.
+// Removes the entry from the clique, and stops IMEX.
 void DecideEnd(const DaemonIdentity& self, const DaemonObservation& observed,
                const DaemonMemory& memory, DaemonStep& step) {
   const TimePoint give_up = memory.stopping_since.value_or(observed.now) + kLeaveWithin;
@@ -340,7 +340,7 @@ void OnHostsFailed(DaemonMemory& memory, const std::string& error, TimePoint now
 
 void OnStarted(DaemonMemory& memory, TimePoint now) {
   memory.peers_unanswered = 0;
-  memory.signals = {};  // It has just looked everything up.
+  memory.signals = {};  // IMEX has just looked up all peers.
   memory.ask_next = now + kAskFirst;
   memory.ask_period = kAskFirst;
 }
@@ -355,8 +355,8 @@ void OnSignalled(DaemonMemory& memory, TimePoint now) { memory.signals = imex::A
 
 void OnEnded(DaemonMemory& memory, std::chrono::nanoseconds lived, TimePoint now,
              base::Random& random) {
-  // What it lacks may be there by now, as devices or libraries of the driver: a container gets them
-  // when it is made, and never later.
+  // A container gets devices and libraries of the driver only when it is created. So the next one
+  // may have what IMEX lacks.
   memory.fatal =
       "IMEX ended before it was ready once in this container: its own lines above say why. The "
       "next container gets the devices and files that the node has then";
@@ -365,7 +365,7 @@ void OnEnded(DaemonMemory& memory, std::chrono::nanoseconds lived, TimePoint now
 }
 
 void OnAnswered(DaemonMemory& memory, const ImexAnswers& answers, TimePoint now) {
-  // Whether it hangs is soon to be known.
+  // Queries again soon, to learn whether IMEX hangs.
   const bool falls_silent = answers.asks_peers && !answers.own && memory.peers_unanswered == 0;
   if (falls_silent) memory.ask_period = kAskFirst;
   if (answers.state == imex::kReady) memory.was_ready = true;

@@ -14,7 +14,7 @@ namespace {
 using base::Result;
 using json::Value;
 
-// Long enough for a server under load, and short enough for who waits for the end of the pod.
+// Long enough for a busy server, and short enough not to delay the end of the pod.
 constexpr std::chrono::seconds kTimeout{10};
 constexpr std::size_t kObjectMax = 4U << 20;
 
@@ -24,7 +24,7 @@ Result<http::Response> Send(http::Request request, http::Transport& transport) {
   return kube::CheckStatus(transport.Send(request), request.method);
 }
 
-// Of this very pod: one of the same name that came after it has another UID, which is a conflict.
+// Patches only this pod: a later pod of the same name has another UID, which is a conflict.
 Value PodPatch(const DaemonIdentity& self, const char* map, std::string_view key,
                std::string value) {
   Value metadata = Value::Object({{"uid", self.pod_uid}});

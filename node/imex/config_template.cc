@@ -21,7 +21,7 @@ std::string_view TrimBack(std::string_view text) {
   return text.substr(0, text.find_last_not_of(kSpace) + 1);
 }
 
-// What stands between {{ and }}, and whether white space goes before and after it.
+// The text between {{ and }}, and whether white space before and after it is removed.
 struct Action {
   std::string_view text = {};
   bool trims_before = false;
@@ -30,7 +30,7 @@ struct Action {
 
 Action ReadAction(std::string_view inside) {
   Action action;
-  // A dash counts with white space beside it: "{{-3}}" is a number.
+  // A dash counts only with white space beside it: "{{-3}}" is a number.
   if (inside.size() > 1 && inside[0] == '-' && IsSpace(inside[1])) {
     action.trims_before = true;
     inside.remove_prefix(1);
@@ -94,7 +94,7 @@ std::string WithKeys(std::string_view text, ConfigKeys keys) {
     const std::string_view name = TrimBack(TrimFront(line.substr(0, line.find('='))));
     const auto key =
         std::ranges::find_if(keys, [&](const auto& wanted) { return wanted.first == name; });
-    // A key without a value is no line of it.
+    // A key without "=" is not a setting, so its line stays.
     if (key == keys.end() || line.find('=') == std::string_view::npos) {
       written.append(line).append("\n");
       continue;

@@ -18,7 +18,7 @@ constexpr std::string_view kBegin =
 constexpr std::string_view kEnd = "# End of the IMEX daemons";
 constexpr std::string_view kBlank = " \t\r";
 
-// The next word of a line; empty at its end, or where a remark begins.
+// Returns the next word of a line. Empty at its end, or at a comment.
 std::string_view NextWord(std::string_view& line) {
   line.remove_prefix(std::min(line.find_first_not_of(kBlank), line.size()));
   const std::string_view word = line.substr(0, line.find_first_of(" \t\r#"));
@@ -38,7 +38,7 @@ bool NamesADaemon(std::string_view line) {
 
 bool IsAddress(const std::string& text) {
   std::array<unsigned char, sizeof(in6_addr)> parsed = {};
-  // Up to its first zero byte only: nothing behind that is looked at.
+  // inet_pton ignores everything after the first zero byte.
   if (text.find('\0') != std::string::npos) return false;
   return ::inet_pton(AF_INET, text.c_str(), parsed.data()) == 1 ||
          ::inet_pton(AF_INET6, text.c_str(), parsed.data()) == 1;
@@ -47,7 +47,7 @@ bool IsAddress(const std::string& text) {
 std::string WithHosts(std::string_view text, const std::vector<HostsEntry>& hosts, int nodes_max) {
   std::vector<std::string_view> addresses(static_cast<std::size_t>(nodes_max), kNobody);
   for (const HostsEntry& host : hosts) {
-    CHECK(IsAddress(host.ip));  // Or what somebody wrote into a clique would write other lines.
+    CHECK(IsAddress(host.ip));  // Else a clique entry could add other lines.
     CHECK(host.index >= 0 && host.index < nodes_max);
     addresses[static_cast<std::size_t>(host.index)] = host.ip;
   }

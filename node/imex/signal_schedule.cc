@@ -4,10 +4,10 @@
 
 namespace imex {
 
-// Cliques form in bursts, and one signal too early costs five seconds.
+// Cliques form in bursts, and a signal that is too early costs five seconds.
 constexpr std::chrono::milliseconds kQuiet{300};
 constexpr std::chrono::milliseconds kGatherMost{1'500};
-// IMEX counts from when it took the signal, which is a little after we sent it.
+// IMEX counts from when it received the signal, which is a little after it was sent.
 constexpr std::chrono::milliseconds kDeaf{5'200};
 
 std::optional<base::Clock::TimePoint> WhenToSignal(const SignalSchedule& schedule,

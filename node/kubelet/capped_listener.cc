@@ -19,8 +19,8 @@ namespace {
 
 using base::OpenFile;
 
-// What was dropped is closed by its owner a moment later, so no more are accepted at once than
-// there may be, and then none for a moment.
+// The owner of a dropped connection closes it a moment later. So at most the permitted number is
+// accepted at once, and none during this pause.
 constexpr std::chrono::milliseconds kPause{50};
 
 }  // namespace

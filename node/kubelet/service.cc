@@ -37,17 +37,17 @@ using grpc::ServerUnaryReactor;
 constexpr int kMessageMax = 1 << 20;
 constexpr int kCallsMax = 64;
 constexpr int kClaimsMax = 256;
-constexpr std::size_t kMemoryMax = std::size_t{32} << 20U;  // Of connections and messages.
+constexpr std::size_t kMemoryMax = std::size_t{32} << 20U;  // For connections and messages.
 constexpr std::size_t kStreamsMax = 8;
 constexpr std::size_t kHealthMessageMax = 1024;
 constexpr std::chrono::seconds kHealthTurn{1};
 constexpr int kAgainAfterTurns = 10;
-constexpr std::chrono::seconds kBelievedFor{30};  // By the kubelet, without another message.
-// Of a connection to the health port: until it speaks HTTP/2, without a call, and in all.
+constexpr std::chrono::seconds kBelievedFor{30};  // Trust without a further message.
+// Limits of a connection to the health port: until it uses HTTP/2, without a call, and in total.
 constexpr std::chrono::seconds kHandshakeMost{2};
 constexpr std::chrono::seconds kIdleMost{5};
 constexpr std::chrono::seconds kAgeMost{10};
-// Of answers that are under way when the service ends.
+// For answers in progress when the service ends.
 constexpr std::chrono::seconds kDrain{5};
 
 int Milliseconds(std::chrono::milliseconds time) { return static_cast<int>(time.count()); }
@@ -67,7 +67,7 @@ struct V1Beta1 {
   using UnprepareResponse =
       k8s::io::kubelet::pkg::apis::dra::v1beta1::NodeUnprepareResourcesResponse;
 };
-// As the kubelet knows them; it takes the first that it knows itself.
+// Names that the kubelet knows. It uses the first one that it supports.
 constexpr std::array<const char*, 3> kVersions = {"v1.DRAPlugin", "v1beta1.DRAPlugin",
                                                   "v1alpha1.DRAResourceHealth"};
 
@@ -110,13 +110,13 @@ void PutUnprepared(const Answers& answers, Response& response) {
   }
 }
 
-// Of both versions together.
+// Calls of both versions together.
 struct Calls {
   std::atomic<int> open = 0;
   std::atomic<bool> leaving = false;
 };
 
-// A call that is answered later. Owns itself until gRPC is done with it.
+// A call that is answered later. Owns itself until gRPC no longer needs it.
 class PendingCall final : public ServerUnaryReactor {
  public:
   [[nodiscard]] std::stop_token cancelled() const { return cancel_.get_token(); }
@@ -157,7 +157,7 @@ class Dra final : public Version::Service {
     if (request.claims_size() > kClaimsMax) {
       return FinishWith(context, Refused(grpc::RESOURCE_EXHAUSTED, "more than 256 claims at once"));
     }
-    // In this order: who counts the open ones after Leave() misses none that will be asked.
+    // In this order: a thread that counts open calls after Leave() misses no call that starts.
     const int open = ++calls_.open;
     if (calls_.leaving) {
       --calls_.open;
@@ -171,7 +171,7 @@ class Dra final : public Version::Service {
     const auto finish = [this, put, call](const Answers& answers) {
       put(answers);
       --calls_.open;
-      call->Finish(grpc::Status::OK);  // Last: the call and its response go with it.
+      call->Finish(grpc::Status::OK);  // Last, because it destroys the call and response.
     };
     (claims_.*what)(NamesIn(request), call->cancelled(), finish);
     return call;
@@ -194,18 +194,18 @@ void Put(const DeviceHealth& health, v1alpha1::DeviceHealth& put) {
   put.set_health(StatusOf(health.is));
   put.set_last_updated_time(gpr_now(GPR_CLOCK_REALTIME).tv_sec);
   put.set_health_check_timeout_seconds(kBelievedFor.count());
-  // gRPC refuses a message with half of a character.
+  // gRPC refuses a message that ends within a character.
   put.set_message(std::string(json::Prefix(health.message, kHealthMessageMax)));
 }
 
-// A kubelet that listens. One message at a time; what it missed is in the next one.
+// A stream to a kubelet. Sends one message at a time. Later changes are in the next one.
 //
-// Not base::Mutex, here and below: gRPC's headers have macros of the same names as its own.
+// Here and below not base::Mutex: gRPC's headers define macros with the same names as its own.
 class HealthStream final : public grpc::ServerWriteReactor<HealthList> {
  public:
   explicit HealthStream(std::function<void(HealthStream*)> over) : over_(std::move(over)) {}
 
-  // `again`: also if it says the same as before.
+  // With `again`, also sends a list that has not changed.
   void Offer(const std::vector<DeviceHealth>& devices, bool again) {
     {
       const std::lock_guard lock(mutex_);
@@ -217,7 +217,7 @@ class HealthStream final : public grpc::ServerWriteReactor<HealthList> {
     }
     StartWrite(&list_);
   }
-  // Once what is being written is, for gRPC takes nothing after the end.
+  // Ends after the write in progress, because gRPC accepts nothing after the end.
   void End(const grpc::Status& status) {
     {
       const std::lock_guard lock(mutex_);
@@ -246,7 +246,7 @@ class HealthStream final : public grpc::ServerWriteReactor<HealthList> {
   grpc::Status end_;
   bool is_writing_ = false;
   std::vector<DeviceHealth> told_;
-  HealthList list_;  // The writer's: not touched until the write is done.
+  HealthList list_;  // Unchanged while a write is in progress.
 };
 
 class DevicesHealth final : public v1alpha1::DRAResourceHealth::CallbackService {
@@ -264,13 +264,13 @@ class DevicesHealth final : public v1alpha1::DRAResourceHealth::CallbackService 
       is_refused = is_leaving_ || streams_.size() >= kStreamsMax;
       streams_[stream.get()] = stream;
     }
-    // Otherwise it is told with the next turn.
+    // Otherwise the next turn sends to it.
     if (is_refused) {
       stream->End(Refused(grpc::RESOURCE_EXHAUSTED, "no more than 8 streams at once"));
     }
     return stream.get();
   }
-  // Ends all, now and later.
+  // Ends all streams, now and later.
   void Leave() {
     {
       const std::lock_guard lock(mutex_);
@@ -283,7 +283,7 @@ class DevicesHealth final : public v1alpha1::DRAResourceHealth::CallbackService 
   using Stream = std::shared_ptr<HealthStream>;
 
   void Run(const std::stop_token& stop) {
-    // Before the lock, because it may run at once, on this thread.
+    // Before the lock, because the callback may run at once on this thread.
     const std::stop_callback wake(stop, [this] {
       const std::lock_guard lock(mutex_);
       cv_.notify_all();
@@ -295,13 +295,13 @@ class DevicesHealth final : public v1alpha1::DRAResourceHealth::CallbackService 
       for (const Stream& stream : streams) stream->Offer(devices, turn % kAgainAfterTurns == 0);
     }
   }
-  // For a second; false: it is over.
+  // Waits for a second. Returns false if the service ends.
   bool Wait(const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
     if (!stop.stop_requested()) cv_.wait_for(lock, kHealthTurn);
     return !stop.stop_requested();
   }
-  // By value: no reactor is called under the lock.
+  // Returns a copy, because no reactor may be called under the lock.
   std::vector<Stream> Streams() {
     const std::lock_guard lock(mutex_);
     std::vector<Stream> streams;
@@ -310,7 +310,7 @@ class DevicesHealth final : public v1alpha1::DRAResourceHealth::CallbackService 
     return streams;
   }
   void Forget(HealthStream* over) {
-    Stream last;  // Its end is behind that of the lock.
+    Stream last;  // Is destroyed after the lock.
     const std::lock_guard lock(mutex_);
     const auto it = streams_.find(over);
     if (it == streams_.end()) return;
@@ -323,7 +323,7 @@ class DevicesHealth final : public v1alpha1::DRAResourceHealth::CallbackService 
   std::condition_variable cv_;
   bool is_leaving_ = false;
   std::map<HealthStream*, Stream> streams_;
-  std::jthread thread_;  // Last: it uses the others.
+  std::jthread thread_;  // Last, because it uses the others.
 };
 
 class Registration final : public pluginregistration::Registration::CallbackService {
@@ -361,7 +361,7 @@ class Registration final : public pluginregistration::Registration::CallbackServ
 
 class Health final : public grpc::health::v1::Health::CallbackService {
  public:
-  // Of services by their name.
+  // Services by name.
   explicit Health(std::map<std::string, std::function<bool()>> is_well)
       : is_well_(std::move(is_well)) {}
 
@@ -386,7 +386,7 @@ constexpr std::string_view kRegistrationSuffix = "-reg.sock";
 constexpr std::string_view kDraPrefix = "dra";
 constexpr std::string_view kDraSuffix = ".sock";
 
-// Instances that were killed leave their sockets, and a kubelet that starts dials each of them.
+// Instances that were killed leave their sockets. A kubelet that starts connects to each of them.
 void RemoveDead(const std::vector<std::string>& sockets) {
   for (const std::string& path : sockets) {
     if (!IsServed(path)) ::unlink(path.c_str());
@@ -434,7 +434,7 @@ struct Service::State {
   Registration registration;
   Health health;
   grpc::ResourceQuota quota;
-  // Last: they use the others.
+  // Last, because they use the others.
   std::unique_ptr<grpc::Server> dra_server;
   std::unique_ptr<grpc::Server> registration_server;
   std::unique_ptr<grpc::Server> health_server;
@@ -447,7 +447,7 @@ Result<void> Service::State::Listen(const SocketFile& socket,
                                     std::unique_ptr<grpc::Server>& server) {
   const std::string address = "unix:" + socket.bind_path();
   grpc::ServerBuilder builder;
-  int listens = 0;  // Of a unix socket gRPC says 1.
+  int listens = 0;  // gRPC sets it to 1 for a unix socket.
   builder.SetMaxReceiveMessageSize(kMessageMax);
   builder.SetResourceQuota(quota);
   builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &listens);
@@ -457,7 +457,7 @@ Result<void> Service::State::Listen(const SocketFile& socket,
   return base::Unavailable("listen on " + address + " fails");
 }
 
-// Any pod may connect to the port: nobody stays for longer than a probe takes.
+// Any pod may connect to the port, so no connection stays longer than a probe takes.
 Result<void> Service::State::ListenForProbes(int port) {
   probe_listener = TRY(CappedListener::Listen(port).map_error([](base::Error error) {
     error.message += ": is the port taken? choose another by --healthcheck-port";
@@ -486,7 +486,7 @@ Result<void> Service::State::ListenForProbes(int port) {
 
 Result<void> Service::State::Start(const std::optional<int>& port) {
   if (port) TRY(ListenForProbes(*port));
-  // In this order: who finds the registration asks for the other at once.
+  // In this order: a kubelet that finds the registration connects to the other socket at once.
   TRY(Listen(dra_socket, {&dra_v1, &dra_v1beta1, &devices_health}, dra_server));
   TRY(dra_socket.Publish());
   TRY(Listen(registration_socket, {&registration}, registration_server));

@@ -18,7 +18,7 @@ namespace kubelet {
 
 namespace {
 
-// With the zero behind it.
+// Leaves room for the terminating zero.
 constexpr std::size_t kPathMax = sizeof(sockaddr_un::sun_path) - 1;
 constexpr mode_t kFolderMode = 0750;
 
@@ -54,7 +54,7 @@ bool IsServed(const std::string& path) {
   if (path.size() > kPathMax) return false;
   path.copy(&address.sun_path[0], kPathMax);
   const base::OpenFile socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket.is_open()) return true;  // Not known.
+  if (!socket.is_open()) return true;  // Unknown.
   const int status =
       ::connect(socket.fd(), reinterpret_cast<const sockaddr*>(&address), sizeof(address));
   return status == 0 || (errno != ECONNREFUSED && errno != ENOENT);
@@ -75,7 +75,7 @@ SocketFile::SocketFile(std::string path, std::string bind_path)
 
 base::Result<SocketFile> SocketFile::At(const std::string& folder, const std::string& name) {
   SocketFile file(folder + "/" + name,
-                  // The kubelet passes over names that begin with a dot.
+                  // The kubelet ignores names that begin with a dot.
                   folder + "/." + name);
   if (file.bind_path_.size() > kPathMax) {
     return base::Invalid("socket " + file.path_ + " has a path of more than " +

@@ -14,7 +14,7 @@ bool HasCluster(const Fabric& fabric) {
   return std::ranges::any_of(fabric.cluster, [](std::uint8_t byte) { return byte != 0; });
 }
 
-// Whether the GPU is in a fabric.
+// Returns whether the GPU is in a fabric.
 base::Result<bool> IsAttached(const Fabric& fabric, Strictness strictness) {
   const std::string gpu = "GPU " + std::to_string(fabric.gpu);
   if (fabric.state == Fabric::State::kNotSupported) return false;

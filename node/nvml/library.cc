@@ -15,12 +15,12 @@ namespace {
 
 using base::Fail, base::Result;
 
-// More than any machine has: what the library says is not taken as it comes.
+// More than any machine has. Bounds what the library reports.
 constexpr unsigned kGpusMax = 1024;
 constexpr std::size_t kVersionMax = 32;
 constexpr std::size_t kErrorMax = 100;
 
-// The function of that name, if the library has it.
+// Loads the function of that name. Returns false if the library lacks it.
 template <typename Function>
 bool Load(void* library, const char* name, Function*& function) {
   function = reinterpret_cast<Function*>(::dlsym(library, name));
@@ -31,7 +31,7 @@ std::string TextIn(const std::array<char, abi::kTextMax>& text) {
   return {text.begin(), std::ranges::find(text, '\0')};
 }
 
-// Values of NVML that are not known count as in progress.
+// Unknown values of NVML count as in progress.
 Fabric::State StateOf(std::uint8_t state) {
   constexpr auto kLast = static_cast<std::uint8_t>(Fabric::State::kCompleted);
   return state <= kLast ? static_cast<Fabric::State>(state) : Fabric::State::kInProgress;
@@ -65,7 +65,7 @@ struct Library::Functions {
   int (*count)(unsigned*) = nullptr;
   int (*device)(unsigned, abi::Device*) = nullptr;
   int (*name)(abi::Device, char*, unsigned) = nullptr;
-  const char* (*error_string)(int) = nullptr;  // Null in a library that has it not.
+  const char* (*error_string)(int) = nullptr;  // Null if the library lacks it.
   int (*fabric)(abi::Device, abi::FabricInfo*) = nullptr;
   int (*fabric2)(abi::Device, abi::FabricInfo2*) = nullptr;
 
@@ -96,7 +96,7 @@ struct Library::Functions {
            Load(library, "nvmlDeviceGetName", name) && (has_old || has_new);
   }
 
-  // Of one GPU, by the newer function where the driver has it.
+  // Reads one GPU, with the newer function if the driver has it.
   [[nodiscard]] Result<Fabric> FabricOfGpu(abi::Device gpu) const {
     int code = abi::kNoSuchFunction;
     if (fabric2 != nullptr) {

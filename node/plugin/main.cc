@@ -27,14 +27,14 @@
 
 namespace {
 
-// root owns all that the plugin reads and writes, so it needs no capability from here on, but to
-// ask the host's IMEX under the driver's root.
+// Drops capabilities, because root owns everything that the plugin reads and writes. Exception: a
+// query to the host's IMEX runs in the driver's root.
 void DropPrivileges(const plugin::Settings& settings, base::Logger& logger) {
   if (settings.keeps_privileges) return;
   const auto dropped =
       settings.host_managed ? base::KeepCapabilities({CAP_SYS_CHROOT}) : base::KeepCapabilities({});
   if (!dropped) logger.Warning("Capabilities are kept", {{"err", dropped.error().message}});
-  // No runtime filters the system calls of a container that is privileged.
+  // No runtime filters the system calls of a privileged container.
   if (const auto filtered = base::FilterSystemCalls(); !filtered) {
     logger.Warning("System calls are not filtered", {{"err", filtered.error().message}});
   }
@@ -47,14 +47,14 @@ int Serve(const plugin::Settings& settings, command_line::Frame& frame) {
                            {"node", settings.node},
                            {"namespace", settings.ns}});
   command_line::SayUnused(settings.unused_flags, logger);
-  // Where devices are read from another file than the kernel's, so are the driver's.
+  // If devices are read from another file than the kernel's, so are the driver's files.
   if (settings.devices.empty()) plugin::UnmountProcMasks(logger);
-  DropPrivileges(settings, logger);  // Each thread has its own: before the first one.
+  DropPrivileges(settings, logger);  // Per thread, so before the first thread.
   frame.HandleSignals({SIGTERM, SIGINT, SIGHUP, SIGQUIT});
   return command_line::StatusOf(plugin::Run(settings, frame));
 }
 
-// What the API server says of it. Where that is not to be had, nobody waits.
+// Returns the runtime that the API server names. Empty if that cannot be read; does not wait.
 std::string Runtime(const std::string& node, command_line::Frame& frame) {
   const auto config = frame.LoadConfig();
   if (!config) return {};
@@ -63,10 +63,10 @@ std::string Runtime(const std::string& node, command_line::Frame& frame) {
   return plugin::ReadRuntime(transport, node).value_or("");
 }
 
-// Its words are the container's, and by that what `kubectl describe pod` shows.
+// Its output is the container's, so `kubectl describe pod` shows it.
 int Preflight(const plugin::Settings& settings, command_line::Frame& frame) {
-  // Nothing is begun that would have to be ended; and process 1 of a container hears what it asks
-  // for.
+  // A signal ends the process at once, because nothing needs cleanup. Process 1 of a container gets
+  // only signals with a handler.
   for (const int signal : {SIGTERM, SIGINT}) {
     std::signal(signal, [](int /*signal*/) { std::_Exit(command_line::kFailed); });
   }
@@ -87,7 +87,7 @@ int Preflight(const plugin::Settings& settings, command_line::Frame& frame) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // A heap for each thread would be most of what this process needs.
+  // A heap per thread would be most of this process's memory.
   mallopt(M_ARENA_MAX, 1);
   const plugin::Parsed parsed = plugin::Parse(std::vector<std::string>(argv + 1, argv + argc));
   if (parsed.exit) return command_line::Print(*parsed.exit);

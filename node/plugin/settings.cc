@@ -18,7 +18,7 @@ constexpr int kPortMax = 65'535;
 constexpr int kWaitMost = 3600;
 constexpr const char* kCapability = "/proc/driver/nvidia/capabilities/fabric-imex-mgmt";
 
-// What is taken so that what is written for NVIDIA's plugin works here, and what is read of it.
+// Values of flags that are accepted so that a command line for NVIDIA's plugin works here.
 struct Given {
   std::string gates = {};
   std::string imex_mode = "driverManaged";
@@ -37,7 +37,7 @@ struct Given {
 std::string ReadGates(Given& given, Settings& settings) {
   const auto gates = api::ReadFeatureGates(given.gates, "plugin");
   if (!gates) return gates.error().message;
-  // What is on by default is beta, what is off is alpha. A gate that is named is as it is named.
+  // A gate that is on by default is beta, and one that is off is alpha. A named gate wins.
   for (auto& [name, on] : given.gate) {
     const auto all = gates->find(on ? "AllBeta" : "AllAlpha");
     if (all != gates->end()) on = all->second;
@@ -69,7 +69,7 @@ std::string ReadImex(Given& given, Settings& settings) {
   return {};
 }
 
-// What is wrong with what would become part of paths and names; empty: nothing.
+// Returns what is wrong with values that become part of paths and names. Empty if nothing is.
 std::string CheckPlaces(const Settings& settings) {
   if (!kube::IsDnsSubdomain(settings.node)) {
     return "--node-name " + Quoted(settings.node) +

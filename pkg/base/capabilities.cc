@@ -17,7 +17,7 @@ namespace base {
 
 namespace {
 
-// A set of capabilities, a bit each; the kernel takes it as two words of 32.
+// A set of capabilities, one bit each. The kernel has it as two words of 32 bits.
 using Set = std::uint64_t;
 using Words = std::array<__user_cap_data_struct, 2>;
 constexpr int kWordBits = 32;
@@ -44,7 +44,7 @@ Result<Set> Permitted() {
   return Set{words[1].permitted} << kWordBits | words[0].permitted;
 }
 
-// What a program that is started may gain. The kernel says where its capabilities end.
+// Limits what started programs may gain. The kernel refuses numbers after its last capability.
 Result<void> DropFromBounds(Set kept) {
   for (int capability = 0; capability < kSetBits; ++capability) {
     if ((kept & Bit(capability)) != 0) continue;
@@ -63,8 +63,8 @@ Result<void> KeepCapabilities(std::initializer_list<int> kept) {
   Set next = 0;
   for (const int capability : kept) next |= now & Bit(capability);
 
-  // Without this capability the bounds stay, and the call after it alone keeps programs from
-  // gaining.
+  // Without this capability the bounds stay. Then only the call after this one keeps programs from
+  // gaining privileges.
   if ((now & Bit(CAP_SETPCAP)) != 0) TRY(DropFromBounds(next));
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return Refused("prctl(PR_SET_NO_NEW_PRIVS)");
   const auto low = static_cast<std::uint32_t>(next);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kLengthMax = 100;
 
-// Changes needed to make one word of the other.
+// Returns the number of changes that turn one word into the other.
 std::size_t Distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), 0U);
@@ -26,7 +26,7 @@ std::size_t Distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-// For the first words of a name, such as "--leader-election".
+// Returns the shortest name of which `words` are the first ones, such as "--leader-election".
 std::string ShortestThatBeginsWith(std::string_view words, std::span<const std::string> known) {
   std::string shortest;
   if (words.size() <= std::string_view("--").size()) return shortest;
@@ -45,7 +45,7 @@ std::string Nearest(std::string_view name, std::span<const std::string> known) {
   std::size_t fewest = std::max<std::size_t>(2, name.size() / 3) + 1;
   for (const std::string& candidate : known) {
     const std::size_t changes = Distance(name, candidate);
-    // All letters of a name may not change.
+    // A name in which every letter changes is not near.
     if (changes >= fewest || changes >= candidate.size()) continue;
     fewest = changes;
     nearest = candidate;

@@ -19,14 +19,14 @@ constexpr std::array kUnits = {Unit{"ms", milliseconds(1)}, Unit{"s", std::chron
                                Unit{"h", std::chrono::hours(1)}};
 constexpr nanoseconds kMost = std::chrono::hours(1000);
 
-// The digits that `text` begins with, which it then begins behind.
+// Removes the digits at the front of `text` and returns them.
 std::string_view TakeDigits(std::string_view& text) {
   const std::string_view digits = text.substr(0, text.find_first_not_of("0123456789"));
   text.remove_prefix(digits.size());
   return digits;
 }
 
-// A part such as "1.5h", likewise. In whole numbers, of which none is lost: a double has no 1.001.
+// The same for a part such as "1.5h". Uses integers, because a double cannot hold 1.001.
 std::optional<nanoseconds> TakePart(std::string_view& text) {
   const std::string_view whole = TakeDigits(text);
   const bool has_point = text.starts_with('.');

@@ -31,7 +31,7 @@ std::string Format(Clock::WallTime time, bool micros) {
   return result + "Z";
 }
 
-// Digits from `position` on, all of them; empty if one is something else.
+// Returns the number in the digits from `position` on. Empty if one is not a digit.
 std::optional<int> Digits(std::string_view text, std::size_t position, std::size_t count) {
   const std::string_view digits = text.substr(position, count);
   return digits.starts_with('-') ? std::nullopt : ParseNumber<int>(digits);

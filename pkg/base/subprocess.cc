@@ -18,7 +18,7 @@
 namespace base {
 namespace {
 
-constexpr std::chrono::milliseconds kTurn{20};  // How often its end, ours and the time are seen to.
+constexpr std::chrono::milliseconds kTurn{20};  // Interval of checks: its end, a stop, the time.
 constexpr int kReadsInATurn = 64;
 
 std::string Words(int error) { return std::generic_category().message(error); }
@@ -36,12 +36,12 @@ Result<Pipe> MakePipe() {
   return pipe;
 }
 
-// A child that has been started. Whatever happens, it is dead and reaped in the end.
+// A child that has been started. The destructor kills and reaps it in every case.
 class Child {
  public:
   explicit Child(pid_t pid) : pid_(pid) {}
   ~Child() {
-    // Its group, whose number is not used again before it is reaped; it may have left that itself.
+    // Kills its group, whose number is not reused before the child is reaped. It may have left it.
     ::kill(-pid_, SIGKILL);
     ::kill(pid_, SIGKILL);
     while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
@@ -50,7 +50,7 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  // How it has ended, if it has. Does not reap it.
+  // Returns how it has ended. Empty if it runs. Does not reap it.
   [[nodiscard]] std::optional<ProgramEnd> Ended() const {
     siginfo_t info = {};
     CHECK(::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0);
@@ -65,7 +65,7 @@ class Child {
   const pid_t pid_;
 };
 
-// For posix_spawn, which takes char* and does not write to them. `texts` outlives the result.
+// For posix_spawn, which takes char* but does not write. `texts` must outlive the result.
 std::vector<char*> Pointers(const std::vector<std::string>& texts) {
   std::vector<char*> pointers;
   pointers.reserve(texts.size() + 1);
@@ -95,8 +95,8 @@ ErrorCode CodeOf(int error) {
   }
 }
 
-// posix_spawn shares our memory until the program runs, without a thread or a lock of ours being
-// copied half-way, and tells us why it does not run.
+// posix_spawn shares this process's memory until the program runs, so no lock is copied while a
+// thread holds it. It also returns why a program does not run.
 Result<pid_t> Spawn(const Program& program, const OpenFile& output, const OpenFile& complaints) {
   posix_spawn_file_actions_t files;
   CHECK(::posix_spawn_file_actions_init(&files) == 0);
@@ -128,7 +128,7 @@ Result<pid_t> Spawn(const Program& program, const OpenFile& output, const OpenFi
   return pid;
 }
 
-// Waits a turn, or until one of them can be read. One that was closed is not waited for.
+// Waits a turn, or until a pipe can be read. Ignores closed pipes.
 void Wait(const Pipe& output, const Pipe& complaints) {
   std::array<pollfd, 2> fds = {
       pollfd{.fd = output.read_end.fd(), .events = POLLIN, .revents = 0},
@@ -136,7 +136,7 @@ void Wait(const Pipe& output, const Pipe& complaints) {
   static_cast<void>(::poll(fds.data(), fds.size(), static_cast<int>(kTurn.count())));
 }
 
-// Appends what is there to `text`, as far as a turn goes, and closes the pipe at its end.
+// Appends available output to `text`, up to a limit per turn. Closes the pipe at its end.
 void Read(Pipe& pipe, std::string& text) {
   std::array<char, 16384> bytes = {};
   for (int i = 0; i < kReadsInATurn && pipe.read_end.is_open(); ++i) {
@@ -172,7 +172,7 @@ Result<ProgramEnd> RunProgram(const Program& program, const ProgramLimits& limit
   };
   for (;;) {
     Wait(output, complaints);
-    const std::optional<ProgramEnd> ended = child.Ended();  // First: then all it said can be read.
+    const std::optional<ProgramEnd> ended = child.Ended();  // First, to read all its output.
     Read(output, said);
     Read(complaints, complained);
     if (complained.size() > limits.complaint_bytes_max) {

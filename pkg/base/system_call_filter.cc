@@ -24,7 +24,7 @@ constexpr std::uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
 #else
 #error "The numbers of system calls are known for amd64 and arm64."
 #endif
-// On amd64, of the calls of programs with 32-bit pointers, which have numbers of their own.
+// On amd64, programs with 32-bit pointers use the numbers from here on.
 constexpr std::uint32_t kOtherNumbers = 0x40000000;
 
 constexpr std::uint32_t kRefused[] = {
@@ -39,7 +39,7 @@ constexpr std::uint32_t kRefused[] = {
     __NR_move_mount,
     __NR_open_tree,
     __NR_mount_setattr,
-    // Namespaces. A new one of users would bring all capabilities back, within it.
+    // Namespaces. A new user namespace would restore all capabilities, within it.
     __NR_unshare,
     __NR_setns,
     // Other processes.
@@ -48,7 +48,7 @@ constexpr std::uint32_t kRefused[] = {
     __NR_process_vm_writev,
     __NR_pidfd_getfd,
     __NR_kcmp,
-    // Parts of the kernel in which many faults were found.
+    // Parts of the kernel with many known faults.
     __NR_bpf,
     __NR_perf_event_open,
     __NR_userfaultfd,
@@ -91,7 +91,7 @@ sock_filter Load(std::size_t offset) {
 
 sock_filter Return(std::uint32_t what) { return BPF_STMT(BPF_RET | BPF_K, what); }
 
-// Skips the next instruction unless `comparison` holds of what was loaded and `value`.
+// Skips the next instruction unless `comparison` is true for the loaded word and `value`.
 sock_filter Unless(int comparison, std::uint32_t value) {
   return BPF_JUMP(static_cast<std::uint16_t>(BPF_JMP | comparison | BPF_K), value, 0, 1);
 }
@@ -105,7 +105,7 @@ std::vector<sock_filter> Program() {
       Load(offsetof(seccomp_data, nr)),
       Unless(BPF_JGE, kOtherNumbers),
       Return(kNotPermitted),
-      // Its flags are in memory, where a filter does not look.
+      // Its flags are in memory, which a filter cannot read.
       Unless(BPF_JEQ, __NR_clone3),
       Return(SECCOMP_RET_ERRNO | ENOSYS),
   };
@@ -113,7 +113,7 @@ std::vector<sock_filter> Program() {
     program.push_back(Unless(BPF_JEQ, call));
     program.push_back(Return(kNotPermitted));
   }
-  // clone: both machines have the flags in the first argument, whose low half comes first.
+  // clone: both architectures have the flags in the first argument, with the low half first.
   constexpr std::uint32_t kNamespaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET |
                                         CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
   program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_clone, 0, 3));

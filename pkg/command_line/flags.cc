@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kQuotedMax = 80;
 
-// At the end of --help.
+// Returns the end of --help.
 std::string Footer(std::span<const ExitStatus> statuses) {
   std::string text = "Exit status:\n";
   for (const ExitStatus& status : statuses) {
@@ -29,7 +29,7 @@ std::string Footer(std::span<const ExitStatus> statuses) {
   return text + "A flag overrides its variable (Env). Defaults are in parentheses.";
 }
 
-// "file=2,dir/*=4"; what is wrong with it, or nothing.
+// Checks "file=2,dir/*=4". Returns what is wrong. Empty if nothing is.
 std::string CheckModules(const std::string& text) {
   std::istringstream list(text);
   for (std::string item; std::getline(list, item, ',');) {
@@ -62,8 +62,8 @@ void AddUnused(CLI::App& app, const char* flag, const char* variable, const char
       ->group(kIgnored);
 }
 
-// "Accepted and ignored, for NVIDIA's chart: --a (A), ...". Empty if the program has no such
-// flag.
+// Returns "Accepted and ignored, for NVIDIA's chart: --a (A), ...". Empty if the program has no
+// such flag.
 std::string IgnoredFlags(const CLI::App& app) {
   std::string list;
   for (const CLI::Option* option : app.get_options()) {
@@ -74,7 +74,7 @@ std::string IgnoredFlags(const CLI::App& app) {
   return list.empty() ? "" : "\n" + std::string(kIgnored) + ": " + list + ".";
 }
 
-// --help without the group of ignored flags.
+// Renders --help without the group of ignored flags.
 class Formatter final : public CLI::Formatter {
  public:
   [[nodiscard]] std::string make_group(std::string group, bool is_positional,
@@ -92,7 +92,7 @@ std::vector<std::string> CommandsOf(const CLI::App& app) {
   return names;
 }
 
-// Long flags, those of commands included.
+// Returns the long flags, including those of commands.
 std::vector<std::string> FlagsOf(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options()) {
@@ -104,7 +104,7 @@ std::vector<std::string> FlagsOf(const CLI::App& app) {
   return names;
 }
 
-// Of a word that no flag or command takes. Empty if there is none.
+// Describes a word that no flag or command takes. Empty if there is none.
 std::string UnknownWord(const CLI::App& app) {
   const std::vector<std::string> words = app.remaining(true);
   if (words.empty()) return {};
@@ -114,7 +114,7 @@ std::string UnknownWord(const CLI::App& app) {
          base::DidYouMean(word, is_flag ? FlagsOf(app) : CommandsOf(app)) + "\n" + kSeeHelp;
 }
 
-// All flags that are required and not given. Empty if none is.
+// Returns the required flags that are missing, as an error. Empty if none is.
 std::string MissingFlags(const CLI::App& app) {
   std::string list;
   for (const CLI::Option* option : app.get_options()) {
@@ -135,7 +135,7 @@ void SetUpApp(CLI::App& app, std::span<const ExitStatus> statuses) {
 }
 
 void AddKubeconfig(CLI::App& app, CommonSettings& settings) {
-  // KUBECONFIG is read where the API server is looked for: it may be a list.
+  // The configuration loader reads KUBECONFIG, because it may be a list.
   app.add_option(
       "--kubeconfig", settings.kubeconfig,
       "Path of a kubeconfig (the first of $KUBECONFIG, the pod's account, ~/.kube/config)");
@@ -175,7 +175,7 @@ std::optional<Exit> Parse(CLI::App& app, std::vector<std::string> arguments) {
   } catch (const CLI::ExtrasError& /*error*/) {
     return Misused(UnknownWord(app));
   } catch (const CLI::RequiredError& error) {
-    // A misspelt flag or command is not missing.
+    // A misspelt flag or command is the error, even if a required one is missing.
     for (const std::string& text : {UnknownWord(app), MissingFlags(app)}) {
       if (!text.empty()) return Misused(text);
     }

@@ -26,7 +26,7 @@ Frame::Frame(const char* program, const CommonSettings& settings, std::chrono::s
                                   clock_)),
       environment_(base::Environment()),
       exec_(environment_, patience, clock_, *logger_) {
-  std::signal(SIGCHLD, SIG_DFL);  // Or how a program ends is hidden, if it was ignored.
+  std::signal(SIGCHLD, SIG_DFL);  // If it were ignored, exit statuses of programs would be lost.
 }
 
 void Frame::HandleSignals(std::vector<int> ends, std::vector<int> wakes, Repeated repeated) {

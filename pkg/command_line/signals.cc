@@ -14,7 +14,7 @@ namespace {
 
 void Handle(const std::stop_token& over, const sigset_t& heard, const Signals& signals,
             base::Logger& logger) {
-  // One of them also ends the wait at shutdown: nothing else does.
+  // One of these signals also ends the wait at shutdown, because nothing else does.
   const std::stop_callback enough(
       over, [self = pthread_self(), &signals] { pthread_kill(self, signals.ends.front()); });
   bool ending = false;

@@ -68,7 +68,7 @@ void CurlExchange::Prepare(const std::string& token) {
           return static_cast<CurlExchange*>(self)->OnHeader({data, size * count});
         });
     curl_easy_setopt(easy, CURLOPT_HEADERDATA, this);
-    curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);  // A proxy's 200 is another's.
+    curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);  // Not those of a proxy.
   }
   curl_easy_setopt(
       easy, CURLOPT_PREREQFUNCTION,
@@ -101,7 +101,7 @@ void CurlExchange::SetTimeout(std::chrono::milliseconds timeout) {
 
 void CurlExchange::SetHeaders(const std::string& token) {
   CurlList headers = Append(nullptr, "Accept: " + request_.accept);
-  // Without a value libcurl drops its own: a form's type, and a wait for "100 Continue".
+  // A header without a value removes libcurl's: a form's type, and a wait for "100 Continue".
   headers = Append(std::move(headers), request_.content_type.empty()
                                            ? "Content-Type:"
                                            : "Content-Type: " + request_.content_type);
@@ -117,7 +117,7 @@ void CurlExchange::SetHeaders(const std::string& token) {
 int CurlExchange::status() const {
   long status = 0;
   curl_easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &status);
-  // After "HTTP/2" libcurl takes any number for one.
+  // After "HTTP/2" libcurl accepts any number as a status.
   return status < kStatusMin || status > kStatusMax ? 0 : static_cast<int>(status);
 }
 
@@ -130,9 +130,9 @@ ExchangeReport CurlExchange::Report() const {
           .took = std::chrono::microseconds(microseconds)};
 }
 
-// libcurl calls this when a connection stands and the request is about to go out. When a connection
-// that was used before dies without a reply, libcurl sends the request again on another, up to five
-// times and whatever the method. The first may have been carried out, so a write ends here.
+// libcurl calls this when it is connected and about to send the request. If a used connection dies
+// without a reply, libcurl repeats the request on another, up to five times, for any method. The
+// first may have been executed, so a write ends here.
 int CurlExchange::OnSending() {
   const bool is_write = request_.method != Method::kGet;
   if (times_sent_ > 0 && is_write) return CURL_PREREQFUNC_ABORT;
@@ -143,7 +143,7 @@ int CurlExchange::OnSending() {
 std::size_t CurlExchange::OnBody(std::string_view bytes) {
   if (IsStream() && status() == kOk) {
     ended_by_us_ = !handlers_.on_data(bytes);
-    return ended_by_us_ ? 0 : bytes.size();  // Fewer than there are: libcurl ends the transfer.
+    return ended_by_us_ ? 0 : bytes.size();  // A smaller number ends the transfer.
   }
   const std::size_t bytes_max = IsStream() ? kStreamErrorBytesMax : request_.response_bytes_max;
   const std::size_t room = bytes_max - body_.size();
@@ -173,7 +173,7 @@ base::Result<Response> CurlExchange::Reply(CURLcode code) {
   if (code != CURLE_OK && !is_cut_off) return tl::unexpected(Failure(code));
   Response response = {.status = status(), .body = std::move(body_)};
   if (const auto value = HeaderOf(easy_.get(), "Retry-After")) {
-    // A date is compared with the server's own clock, as far as it tells it.
+    // A date is compared with the server's clock, if the server sends it.
     const std::optional<std::string> date = HeaderOf(easy_.get(), "Date");
     const std::time_t server_time = date ? curl_getdate(date->c_str(), nullptr) : -1;
     response.retry_after =

@@ -16,7 +16,7 @@ CURLM* NewMulti() {
   static std::once_flag once;
   std::call_once(once, [] {
     CHECK(curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK);
-    // With CURLOPT_NOSIGNAL libcurl leaves this to the program; a peer that hangs up would end it.
+    // With CURLOPT_NOSIGNAL the program must do this. Otherwise a peer that hangs up would end it.
     std::signal(SIGPIPE, SIG_IGN);
   });
   CURLM* const multi = curl_multi_init();

@@ -10,7 +10,7 @@ namespace http {
 namespace {
 
 constexpr int kInFlightMax = 6;
-constexpr std::chrono::milliseconds kLookAround{200};  // At the gate, while requests are in flight.
+constexpr std::chrono::milliseconds kLookAround{200};  // Between checks of the gate.
 
 base::Result<Response> GivenUp(const Request& request) {
   const bool reads = request.method == Method::kGet;
@@ -61,7 +61,7 @@ std::vector<base::Result<Response>> CurlTransport::SendAll(const std::vector<Req
         finish(i, GivenUp(requests[i]));
       }
     }
-    // To wait is right only for who holds nothing that others may wait for.
+    // A sender may wait only while it holds no slot, because others may wait for its slots.
     if (next < requests.size() && under_way.empty()) {
       slots.Take();
       send();

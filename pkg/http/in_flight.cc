@@ -26,7 +26,7 @@ void InFlight::Sender::Take() {
   in_flight_.line_.push_back(&may_take);
   while (!in_flight_.slots_.TakeWaiting(place)) may_take.wait(in_flight_.mutex_);
   in_flight_.line_.pop_front();
-  in_flight_.WakeFirst();  // Two slots may have become free, and both have woken this one.
+  in_flight_.WakeFirst();  // Two slots may be free now, and both woke this sender.
   ++held_;
 }
 

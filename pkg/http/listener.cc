@@ -15,13 +15,13 @@
 namespace http {
 namespace {
 
-constexpr int kBacklog = 256;  // Who comes when it is full tries again after a second.
+constexpr int kBacklog = 256;  // A client that finds it full retries after a second.
 constexpr int kPortMax = 65'535;
-// Of a connection, in the kernel, each way: those who do not read cost no more than that.
+// Per connection and direction, in the kernel. Bounds the cost of clients that do not read.
 constexpr int kSocketBytes = 64 << 10;
 
 struct HostAndPort {
-  std::string host;  // Empty: every address.
+  std::string host;  // Empty for every address.
   std::string port;
 };
 
@@ -52,14 +52,14 @@ base::Result<Addresses> Resolve(const std::string& host, const std::string& port
   return Addresses(found);
 }
 
-// Whether `fd` listens there now; else errno says why not.
+// Returns whether `fd` listens there now. If not, errno has the cause.
 bool Listens(int fd, const addrinfo& address) {
   const int on = 1;
   const int off = 0;
   ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   ::setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &kSocketBytes, sizeof kSocketBytes);
   ::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &kSocketBytes, sizeof kSocketBytes);
-  ::setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);  // Refused for IPv4, and no loss.
+  ::setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);  // Fails for IPv4, without harm.
   return ::bind(fd, address.ai_addr, address.ai_addrlen) == 0 && ::listen(fd, kBacklog) == 0;
 }
 
@@ -83,7 +83,7 @@ base::Result<Listener> Listener::On(const std::string& address) {
   const HostAndPort wanted =
       TRY(Split(address).map_error(base::While("listen on \"" + address + "\"")));
   const std::string attempt = "listen on " + address;
-  // "::" takes IPv4 too, and where there is no IPv6, "0.0.0.0" is what is left.
+  // "::" accepts IPv4, too. Without IPv6, uses "0.0.0.0" below.
   const std::string host = wanted.host.empty() ? "::" : wanted.host;
   const Addresses addresses = TRY(Resolve(host, wanted.port).map_error(base::While(attempt)));
   int error = 0;

@@ -34,15 +34,15 @@ using base::Result;
 using TimePoint = base::Clock::TimePoint;
 
 constexpr std::size_t kConnectionsMax = 100;
-constexpr unsigned kConnectionsClosing = 28;  // Cut already, and not closed yet.
+constexpr unsigned kConnectionsClosing = 28;  // Cut, but not closed yet.
 constexpr std::size_t kHeadBytesMax = 8U << 10;
-// What libmicrohttpd may take for a connection: the head, its parts, and the head of the answer.
+// libmicrohttpd's limit per connection: the head, its parts, and the head of the answer.
 constexpr std::size_t kConnectionBytesMax = 16U << 10;
 constexpr std::size_t kAnswerBytesMax = 16U << 20;
 constexpr std::chrono::seconds kExchangeMax{5};
 constexpr std::chrono::milliseconds kPauseWithoutDescriptors{100};
 
-// Not the versions before, which have known faults.
+// Earlier versions have known faults.
 constexpr const char* kTlsPriorities = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
 
 struct StopDaemon {
@@ -55,19 +55,19 @@ tl::unexpected<base::Error> FailedToServe(const tls::Identity* identity) {
   return base::Invalid("GnuTLS does not take the certificate and its key");
 }
 
-// An answer. Those that work made are counted for as long as they live.
+// An answer. Those that work has made count against a limit while they exist.
 using HeldReply = std::shared_ptr<const ServerReply>;
 
-// Does the work, one piece after the other, on a thread of its own. All that it made ends before
+// Does work, one piece after another, on its own thread. All answers that it made must end before
 // it does.
 class WorkThread {
  public:
   struct Made {
     std::uint64_t id = 0;
-    HeldReply reply = {};  // Null: there was no room for it.
+    HeldReply reply = {};  // Null if there was no room for it.
   };
 
-  // `on_made` is called on the thread when there is something to take.
+  // `on_made` is called on the thread when an answer is ready.
   explicit WorkThread(std::function<void()> on_made) : on_made_(std::move(on_made)) {}
 
   void Add(std::uint64_t id, ServerWork work) {
@@ -80,7 +80,7 @@ class WorkThread {
       on_made_();
     });
   }
-  // Nobody waits for it any more: it is not begun. If it was, it will be among what was made.
+  // Drops work that no connection needs. If it has begun, its answer is still made.
   void Drop(std::uint64_t id) {
     waiting_.With([id](auto& waiting) { waiting.erase(id); });
   }
@@ -101,17 +101,17 @@ class WorkThread {
             }};
   }
 
-  std::atomic<std::size_t> bytes_ = 0;  // Of the answers that live.
+  std::atomic<std::size_t> bytes_ = 0;  // Of the answers that exist.
   const std::function<void()> on_made_;
   base::Guarded<std::set<std::uint64_t>> waiting_;
   base::Guarded<std::vector<Made>> made_;
-  base::SerialExecutor executor_;  // Last: it uses the others.
+  base::SerialExecutor executor_;  // Last, because it uses the others.
 };
 
-// One that is cut stays in the list until libmicrohttpd has closed it.
+// A connection that is cut stays in the list until libmicrohttpd has closed it.
 struct Connection {
   std::uint64_t id = 0;
-  int fd = -1;  // libmicrohttpd's, which closes it.
+  int fd = -1;  // Owned by libmicrohttpd.
   TimePoint deadline = {};
   MHD_Connection* waits_for_work = nullptr;
   bool is_cut = false;
@@ -137,8 +137,8 @@ ServerRequest RequestOf(MHD_Connection* connection, const char* path) {
   return request;
 }
 
-// The body is sent from where it is, and freed once it is sent or the connection is over.
-// MHD_NO: the connection is to be closed.
+// Sends the body without a copy, and frees it when it is sent or the connection ends. MHD_NO: the
+// connection must be closed.
 MHD_Result Send(MHD_Connection* connection, HeldReply held, const char* name = nullptr,
                 const char* value = nullptr) {
   const ServerReply& reply = *held;
@@ -181,8 +181,8 @@ struct Server::State {
   const base::OpenFile wake{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   std::optional<Listener> listener = {};
   std::optional<WorkThread> works = {};
-  base::Guarded<Daemon> next = {};  // Takes the place of `daemon`. Null: none.
-  // From here on of the thread alone.
+  base::Guarded<Daemon> next = {};  // Replaces `daemon`. Null if there is none.
+  // Only the thread uses the members below.
   Daemon daemon = {};
   std::list<Connection> connections = {};  // The oldest first.
   std::uint64_t last_id = 0;
@@ -253,7 +253,7 @@ void Server::Stop() {
   state_->thread.join();
   state_->works.reset();
   state_->is_over = true;
-  state_->listener.reset();  // So that those who were not accepted yet are cut, too.
+  state_->listener.reset();  // Also cuts clients that were not accepted yet.
 }
 
 Daemon Server::State::MakeDaemon(const tls::Identity* identity) {
@@ -289,18 +289,18 @@ void Server::State::Turn() {
   std::array<pollfd, 3> fds = {{{.fd = wake.fd(), .events = POLLIN, .revents = 0},
                                 {.fd = of_daemon, .events = POLLIN, .revents = 0},
                                 {.fd = listener->fd(), .events = POLLIN, .revents = 0}}};
-  if (::poll(fds.data(), accepts() ? 3 : 2, WaitMs()) < 0) return;  // A signal.
+  if (::poll(fds.data(), accepts() ? 3 : 2, WaitMs()) < 0) return;  // Interrupted by a signal.
   if (fds[0].revents != 0) FinishWork();
   if (fds[2].revents != 0 && accepts()) Accept();
   const TimePoint now = clock.Now();
   for (Connection& connection : connections) {
     if (!connection.is_cut && now >= connection.deadline) Cut(connection);
   }
-  // Some ends are noticed by one run and closed by the next, which would come with the next event.
+  // One run notices some ends, and the next one closes them. It would otherwise wait for an event.
   for (int run = 0; run < 2; ++run) MHD_run(daemon.get());
 }
 
-// Connections belong to the daemon that took them: as long as there are some, it stays.
+// Connections belong to the daemon that accepted them, so it stays while there are any.
 void Server::State::TakeNext() {
   if (!connections.empty()) return;
   Daemon taken = next.With([](Daemon& waiting) { return std::move(waiting); });
@@ -313,7 +313,7 @@ void Server::State::Accept() {
   auto* const from = reinterpret_cast<sockaddr*>(&address);
   const int fd = ::accept4(listener->fd(), from, &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (fd < 0) {
-    // Else the client went away again.
+    // Otherwise the client has disconnected.
     if (errno == EMFILE || errno == ENFILE) MakeRoom();
     return;
   }
@@ -325,8 +325,8 @@ void Server::State::Accept() {
   std::erase_if(connections, [id](const Connection& connection) { return connection.id == id; });
 }
 
-// No descriptor is left: one of ours goes, or others have to, for which a moment is given, since
-// the listener would wake us again at once.
+// No descriptor is free. Cuts the oldest connection. If there is none, waits a moment for others to
+// close theirs, because the listener would wake this thread again at once.
 void Server::State::MakeRoom() {
   const auto oldest = Oldest();
   if (oldest == connections.end()) {
@@ -342,30 +342,30 @@ void Server::State::FinishWork() {
   for (WorkThread::Made& made : works->TakeMade()) {
     const auto it = std::ranges::find(connections, made.id, &Connection::id);
     if (it == connections.end() || it->waits_for_work == nullptr) continue;
-    // If it fails, OnRequest is called once more, and has it closed.
+    // If it fails, OnRequest() is called again, and closes the connection.
     it->is_cut = SendMade(it->waits_for_work, std::move(made.reply)) == MHD_NO;
     MHD_resume_connection(std::exchange(it->waits_for_work, nullptr));
   }
 }
 
-// libmicrohttpd closes it when it comes by, for it looks ended by the client.
+// libmicrohttpd closes it at its next run, because it looks ended by the client.
 void Server::State::Cut(Connection& connection) {
   connection.is_cut = true;
-  // First, so that it is not begun for a client that knows of the end already.
+  // First, so that no work begins for a client that knows of the end already.
   if (connection.waits_for_work != nullptr) works->Drop(connection.id);
   ::shutdown(connection.fd, SHUT_RDWR);
   if (connection.waits_for_work == nullptr) return;
   MHD_resume_connection(std::exchange(connection.waits_for_work, nullptr));
 }
 
-// Called when the head is there, for each part of a body, and when all is there.
+// Called for the head, for each part of a body, and at the end.
 MHD_Result Server::State::OnRequest(void* state, MHD_Connection* connection, const char* path,
                                     const char* method, const char* /*version*/,
                                     const char* /*body*/, std::size_t* body_bytes, void** request) {
   Connection& context = ContextOf(connection);
   if (context.is_cut) return MHD_NO;
   if (std::exchange(*request, &context) == nullptr) return MHD_YES;
-  // An answer before the end of the body would be lost when we close with something unread.
+  // An answer before the end of the body would be lost, because closing with unread data resets.
   if (std::exchange(*body_bytes, 0) > 0) return MHD_YES;
   return static_cast<State*>(state)->Answer(connection, path, method);
 }
@@ -401,7 +401,7 @@ void Server::State::OnConnection(void* state, MHD_Connection* /*connection*/, vo
   }
 }
 
-// Of those that are not cut.
+// Returns the oldest that is not cut.
 std::list<Connection>::iterator Server::State::Oldest() {
   return std::ranges::find(connections, false, &Connection::is_cut);
 }
@@ -414,7 +414,7 @@ int Server::State::WaitMs() {
         std::chrono::ceil<std::chrono::milliseconds>(oldest->deadline - clock.Now()).count();
     wait = std::clamp<std::int64_t>(left, 0, kMost);
   }
-  MHD_UNSIGNED_LONG_LONG pending = 0;  // It has something to do without any event.
+  MHD_UNSIGNED_LONG_LONG pending = 0;  // Zero if it has work without an event.
   if (MHD_get_timeout(daemon.get(), &pending) == MHD_YES && pending == 0) wait = 0;
   return static_cast<int>(wait);
 }

@@ -15,24 +15,24 @@ enum class Kind : std::uint8_t { kNull, kTrue, kFalse, kNumber, kString, kArray,
 
 struct Node {
   std::uint32_t size = 0;  // Bytes of text, items, or members.
-  // Where the text begins in Tree::text; or the first item in Tree::nodes, or the first member,
-  // whose name and value lie side by side.
+  // Start of the text in Tree::text, of the items in Tree::nodes, or of the members. The name of a
+  // member comes right before its value.
   std::uint32_t start = 0;
   Kind kind = Kind::kNull;
 };
 
-// A parsed text. Nodes refer to one another by index, so that the vectors may grow, and are used
-// again for the next text.
+// A parsed text. Nodes refer to one another by index, so that the vectors may grow. They are reused
+// for the next text.
 struct Tree {
   std::vector<char> text = {};   // Decoded in place.
-  std::vector<Node> nodes = {};  // Children side by side; the root is the last one.
-  std::vector<Node> open = {};   // Used by the parse: values whose parent has not ended.
+  std::vector<Node> nodes = {};  // Children are adjacent. The root is last.
+  std::vector<Node> open = {};   // During a parse: values whose parent has not ended.
 };
 
 namespace {
 
-constexpr std::size_t kKeepMax = 1U << 20;  // Bytes. A larger vector is given back.
-constexpr std::size_t kPadding = 8;         // The parser looks at bytes behind the end.
+constexpr std::size_t kKeepMax = 1U << 20;  // Bytes. A larger vector is freed.
+constexpr std::size_t kPadding = 8;         // The parser reads bytes after the end.
 
 template <typename T>
 void Reset(std::vector<T>& vector) {
@@ -43,7 +43,7 @@ void Reset(std::vector<T>& vector) {
   }
 }
 
-// Receives the parser's events and puts the tree together, children before their parent.
+// Receives the parser's events and builds the tree, children before their parent.
 class TreeBuilder {
  public:
   using SizeType = rapidjson::SizeType;
@@ -141,7 +141,7 @@ Parser::~Parser() = default;
 Parser::Parser(Parser&&) noexcept = default;
 
 base::Result<View> Parser::Parse(std::string_view text) {
-  // Offsets and indices have 32 bits; no text has more nodes than bytes.
+  // Offsets and indices have 32 bits. No text has more nodes than bytes.
   if (text.size() >= std::numeric_limits<std::uint32_t>::max()) {
     return base::Invalid("JSON of 4 GiB or more");
   }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kReplacement = "\\ufffd";
 
-// Copies a text from front to back, changing what must be changed.
+// Copies a text from front to back, with repairs.
 class Copy {
  public:
   explicit Copy(std::string_view text) : rest_(text) { out_.reserve(text.size()); }
@@ -77,14 +77,14 @@ class Copy {
     Replace(6, kReplacement);
   }
 
-  // The UTF-16 unit that `text` begins with, as in "\ud83d".
+  // Returns the UTF-16 unit at the start of `text`, as in "\ud83d". Empty if there is none.
   static std::optional<unsigned> Unit(std::string_view text) {
     if (text.size() < 6 || !text.starts_with("\\u")) return std::nullopt;
     return base::ParseNumber<unsigned>(text.substr(2, 4), 16);
   }
 
-  // A double ends at 1.8e308: out of range, for the parser, is an exponent of three digits or a
-  // text that is as long. A few numbers that are in range are lost as well.
+  // A double ends at 1.8e308. Replaces a number with an exponent of three digits, or with more than
+  // 300 characters. That also loses a few numbers in range.
   void Number() {
     const std::size_t length = std::min(rest_.find_first_not_of("0123456789+-.eE"), rest_.size());
     const std::string_view number = rest_.substr(0, length);
@@ -95,7 +95,7 @@ class Copy {
     Take(length);
   }
 
-  // Leaves out a value in brackets.
+  // Skips a value in brackets.
   void SkipBrackets() {
     int open = 0;
     bool in_string = false;

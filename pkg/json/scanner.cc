@@ -19,7 +19,7 @@ bool IsScalar(char c) {
 
 Scanner::Result Scanner::Scan(std::string_view bytes) {
   std::size_t i = 0;
-  const auto ended = [&] {  // After something that was not a key.
+  const auto ended = [&] {  // Not true after a key.
     return open_.empty() && want_ == Want::kCommaOrEnd;
   };
   while (i < bytes.size()) {
@@ -43,7 +43,7 @@ Scanner::Result Scanner::Scan(std::string_view bytes) {
       ++i;
       continue;
     } else if (in_scalar_) {
-      in_scalar_ = false;  // And `c` is looked at again, unless the value is over.
+      in_scalar_ = false;  // `c` is read again, unless the value has ended.
     } else {
       ++i;
       if (IsSpace(c)) continue;

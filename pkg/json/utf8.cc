@@ -10,13 +10,13 @@ namespace {
 constexpr std::uint64_t kEach = 0x0101'0101'0101'0101;
 constexpr std::uint64_t kHighBits = 0x80 * kEach;
 
-// Not zero if one of the eight bytes is below `limit`, which is 0x80 at most.
+// Returns non-zero if one of the eight bytes is below `limit`, which is at most 0x80.
 constexpr std::uint64_t AnyBelow(std::uint64_t bytes, std::uint64_t limit) {
   return (bytes - limit * kEach) & ~bytes & kHighBits;
 }
 
-// How many bytes at the start of `text` come before one that stops it. Looks at eight at a time:
-// `stops_in` says whether there may be one among them, `stops` which it is.
+// Returns the number of bytes at the start of `text` before one that stops. Reads eight at a time:
+// `stops_in` returns whether one of them may stop, `stops` whether a byte does.
 template <typename StopsIn, typename Stops>
 std::size_t PrefixBefore(std::string_view text, StopsIn stops_in, Stops stops) {
   std::size_t length = 0;

@@ -16,7 +16,7 @@ const std::string kNoText;
 const Value::Items kNoItems;
 const Value::Members kNoMembers;
 
-// Writes the character at the start of `text`, which is not a plain one; how many bytes it had.
+// Writes the character at the start of `text`, which is not a plain one. Returns its bytes.
 std::size_t WriteCharacter(std::string_view text, std::string& out) {
   static constexpr char kHex[] = "0123456789abcdef";
   const std::size_t length = CharacterLength(text);
@@ -168,7 +168,7 @@ std::string Serialize(const Value& value) {
   return out;
 }
 
-// Receives the parser's events and puts the value together.
+// Receives the parser's events and builds the value.
 class ValueBuilder {
  public:
   using SizeType = rapidjson::SizeType;
@@ -195,7 +195,7 @@ class ValueBuilder {
   Value Take() { return std::move(result_); }
 
  private:
-  // Once at the end, because a search for each member takes quadratic time on a hostile object.
+  // Runs once at the end: a search for each member takes quadratic time on a hostile object.
   static void KeepLastOfEachName(Value::Members& members) {
     if (members.size() <= kFew && AreNamesUnique(members)) return;
     std::unordered_set<std::string_view> seen;
@@ -209,7 +209,7 @@ class ValueBuilder {
     members = std::move(kept);
   }
 
-  // Compares every two of them, which for a few is faster than a set.
+  // Compares each pair, which is faster than a set for few members.
   static constexpr std::size_t kFew = 16;
   static bool AreNamesUnique(const Value::Members& members) {
     for (auto it = members.begin(); it != members.end(); ++it) {

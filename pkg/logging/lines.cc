@@ -12,7 +12,7 @@
 namespace logging {
 namespace {
 
-// What a level is called: by klog, in JSON, and by syslog(3).
+// The names of a level in klog, in JSON, and in syslog(3).
 struct LevelNames {
   char letter;
   const char* name;

@@ -4,7 +4,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#define SD_JOURNAL_SUPPRESS_LOCATION  // Of this file, which would be in every record.
+#define SD_JOURNAL_SUPPRESS_LOCATION  // It would be this file in every record.
 #include <systemd/sd-journal.h>
 
 #include <cstdlib>
@@ -15,7 +15,7 @@
 namespace logging {
 namespace {
 
-// What all have in common: which lines are let through, and what time it is.
+// What all loggers share: the verbosity and the clock.
 class TimedLogger : public base::Logger {
  public:
   TimedLogger(int verbosity, const base::Clock& clock) : verbosity_(verbosity), clock_(clock) {}
@@ -32,14 +32,14 @@ class TimedLogger : public base::Logger {
   const base::Clock& clock_;
 };
 
-// Writes lines to standard error by spdlog, which orders the threads. The lines come ready made,
-// because spdlog's own patterns escape nothing.
+// Writes lines to standard error with spdlog, which orders the threads. It formats the lines
+// itself, because spdlog's patterns escape nothing.
 class StderrLogger final : public TimedLogger {
  public:
   StderrLogger(bool is_json, int verbosity, const base::Clock& clock)
       : TimedLogger(verbosity, clock), make_line_(is_json ? &JsonLine : &TextLine) {
     logger_.set_pattern("%v");
-    logger_.set_level(spdlog::level::trace);  // What is let through is decided in Log().
+    logger_.set_level(spdlog::level::trace);  // Log() decides what is written.
   }
   void Write(const Record& record) override {
     logger_.log(spdlog::level::info, spdlog::string_view_t(make_line_(record)));
@@ -50,7 +50,7 @@ class StderrLogger final : public TimedLogger {
   spdlog::logger logger_{"", std::make_shared<spdlog::sinks::stderr_sink_mt>()};
 };
 
-// Sends structured fields to the systemd journal; what the journal does not take goes to standard
+// Sends structured fields to the systemd journal. Records that the journal refuses go to standard
 // error.
 class JournalLogger final : public TimedLogger {
  public:

@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
-// C0 is left to Escape().
+// Escape() handles C0.
 bool Deceives(std::string_view character) {
   const bool is_c0 = character.size() == 1 && character[0] != '\x7F';
   return !is_c0 && json::IsControl(character);

@@ -11,12 +11,12 @@ namespace {
 
 constexpr int kKeepEnvironment = 0;
 
-// A service that cannot be reported on is still a service, so a failure to send is let pass.
+// Ignores failures, because a service works without reports, too.
 void Send(const std::string& assignments) {
   static_cast<void>(::sd_notify(kKeepEnvironment, assignments.c_str()));
 }
 
-// One line: the next would be another assignment.
+// Returns one line, because a second line would be another assignment.
 std::string StatusLine(std::string_view status) {
   std::string line = "STATUS=" + std::string(status);
   std::ranges::replace_if(line, [](unsigned char c) { return c < ' '; }, ' ');

@@ -18,7 +18,7 @@ Bio ReaderOf(const std::string& pem) {
   return Bio(BIO_new_mem_buf(pem.data(), static_cast<int>(std::min(pem.size(), kSizeMax))));
 }
 
-// OpenSSL would ask on the terminal.
+// Without this, OpenSSL would ask on the terminal.
 int NoPassphrase(char* /*text*/, int /*size*/, int /*verify*/, void* /*unused*/) { return -1; }
 
 Certificate NextCertificate(BIO* bio) {
@@ -29,7 +29,7 @@ Key ReadKey(const std::string& pem) {
   return Key(PEM_read_bio_PrivateKey(ReaderOf(pem).get(), nullptr, &NoPassphrase, nullptr));
 }
 
-// OpenSSL's errors stay in a queue of the thread, where the next one to look would find them.
+// Clears the thread's OpenSSL errors, or the next check would find this one.
 bool LastErrorIsEndOfText() {
   const bool is_end = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
   ERR_clear_error();
@@ -47,7 +47,7 @@ const unsigned char* Bytes(std::string_view text) {
 
 }  // namespace
 
-// OpenSSL ignores what it takes for the end of the text, and padding anywhere: checked here.
+// OpenSSL ignores everything after an apparent end, and padding anywhere, so check both here.
 Result<std::string> DecodeBase64(std::string_view text) {
   std::string digits;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -68,7 +68,7 @@ Result<std::string> DecodeBase64(std::string_view text) {
 }
 
 std::string EncodeBase64(std::string_view bytes) {
-  std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');  // OpenSSL ends it with a zero.
+  std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');  // OpenSSL adds a zero.
   EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()), Bytes(bytes),
                   static_cast<int>(bytes.size()));
   text.pop_back();

@@ -14,7 +14,7 @@ namespace {
 using base::Invalid;
 
 constexpr std::size_t kNameMax = 63;  // A common name may have 64.
-constexpr int kSerialBits = 127;      // Positive, and of no other certificate.
+constexpr int kSerialBits = 127;      // Positive and unique.
 constexpr long kEarlier = -60L * 60;  // Clocks differ.
 constexpr long kYear = 365L * 24 * 60 * 60;
 

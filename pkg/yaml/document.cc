@@ -14,7 +14,7 @@ constexpr int kAliasesMax = 100;
 constexpr int kValuesMax = 1000;
 constexpr int kLevelsMax = 32;
 
-// Reads a text without building anything, and refuses what would grow too large.
+// Reads a text without building nodes, and refuses one that would grow too large.
 class Budget final : public YAML::EventHandler {
  public:
   void OnDocumentStart(const YAML::Mark& /*mark*/) override {}
@@ -47,7 +47,7 @@ class Budget final : public YAML::EventHandler {
   int aliases_ = 0;
 };
 
-// `documents`: how many there are, of which no more than two are looked for.
+// Sets `documents` to their number, and stops counting at two.
 Result<YAML::Node> Parse(const std::string& text, const std::string& file, int& documents) {
   try {
     std::istringstream stream(text);
@@ -76,7 +76,7 @@ json::Value ScalarOf(const YAML::Node& node) {
   return number ? *number : text;
 }
 
-// `values`: how many there are so far.
+// `values` is the number of values so far.
 Result<json::Value> Convert(const YAML::Node& node, int level, int& values) {
   if (++values > kValuesMax || level > kLevelsMax) {
     return Invalid("more than 1000 values or 32 levels");

@@ -17,7 +17,7 @@ using Keys = std::vector<std::string>;
 std::string OnNodeKey(const std::string& node) { return "node:" + node; }
 std::string InCliqueKey(const std::string& clique) { return "clique:" + clique; }
 
-// A claim's domainID is free text: with a colon it is no UID, and could be taken for a node's key.
+// Empty if the UID has a colon: a claim's domainID is free text, and could look like a node's key.
 Keys OfUid(const std::string& uid) {
   return uid.empty() || uid.find(':') != std::string::npos ? Keys() : Keys{uid};
 }
@@ -53,10 +53,10 @@ Keys DomainsOf(const api::ResourceClaim& claim) {
   return Once(keys);
 }
 
-// Claims that hold a channel for no domain, or for no pod.
+// Key of claims that hold a channel but name no domain, or have no pod.
 constexpr const char* kUnrelatedClaims = "strays:";
 
-// Claims of pods that wait, behind this by the domain that they name.
+// Returns the key of claims whose pods wait for a node. `uid` is the domain that they name.
 std::string WaitingKey(const std::string& uid) { return "waiting:" + uid; }
 
 bool Waits(const api::ResourceClaim& claim) {
@@ -75,10 +75,10 @@ Keys OfClaim(const api::ResourceClaim& claim) {
   return keys;
 }
 
-// A cluster may have many claims of other drivers, and nobody asks for one that is in no index.
+// Returns whether an index has the claim. Others are dropped: other drivers may have many claims.
 bool IsOfUse(const api::ResourceClaim& claim) { return !OfClaim(claim).empty(); }
 
-// Reports the domains that `domains` names, of the object before and after its change.
+// Reports the domains that `domains` returns for the object before and after its change.
 template <typename T>
 typename kube::Store<T>::Handler Report(const Cache::Changed& changed,
                                         std::function<Keys(const T&)> domains) {
@@ -97,8 +97,9 @@ void Take(const kube::Store<T, Form>& store, const std::string& uid, std::vector
   for (const auto& object : store.ByIndex(uid)) into.push_back(*object);
 }
 
-// Anybody may label a template with any domain. Outside the driver namespaces it counts in the
-// namespace of its domain; or, of a domain that is gone, where it waits for our finalizer.
+// Returns whether the template may belong to the domain. Any user may label any template. A
+// workload template counts only in its domain's namespace, or, without a domain, while it is being
+// deleted.
 bool MayBeOf(const api::ResourceClaimTemplate& found, const Observed& observed) {
   if (!observed.domain) return found.meta.deleting || found.target == api::kTargetDaemon;
   return found.target == api::kTargetDaemon || found.meta.key.ns == observed.domain->meta.key.ns;
@@ -122,11 +123,11 @@ void AddNodeNames(const Children& children, std::set<std::string>& names) {
   }
 }
 
-// No time: of a pod that was seen down, coming up at whatever time is coming up.
+// Replaces the start time of a pod that was not ready. Differs from every start time.
 constexpr const char* kDown = "down";
 
 const std::string& AnyLabelledDomain() {
-  static const std::string selector(api::kDomainLabel);  // Whatever its value.
+  static const std::string selector(api::kDomainLabel);  // With any value.
   return selector;
 }
 
@@ -167,7 +168,7 @@ Cache::Cache(const std::vector<std::string>& driver_namespaces, Changed changed,
 }
 
 std::vector<Cache::Watch> Cache::Watches() {
-  constexpr int kNodePage = 100;  // A Node is about 10 KB: a page of them stays near 1 MB.
+  constexpr int kNodePage = 100;  // A Node has about 10 KB, so a page has about 1 MB.
   std::vector<Watch> watches = {
       {{.resource = api::kComputeDomains}, &domains_},
       {{.resource = kube::kResourceClaimTemplates,
@@ -199,8 +200,8 @@ std::vector<Cache::Watch> Cache::Watches() {
   return watches;
 }
 
-// A node concerns the domain that holds it, and every domain with a pod, member or claim on it once
-// its readiness changes. Heartbeats concern nobody.
+// Reports the domain of the node's label. If the node's readiness, taints or boot changed, also
+// reports each domain with a pod, member or claim on it. Ignores heartbeats.
 void Cache::OnNode(const std::shared_ptr<const api::Node>& before,
                    const std::shared_ptr<const api::Node>& after) {
   const bool came_or_went = !before || !after || before->meta.uid != after->meta.uid;
@@ -249,14 +250,14 @@ void Cache::OnClaim(const std::shared_ptr<const api::ResourceClaim>& before,
 
 void Cache::OnPublisher(const std::string& node) {
   for (const std::string& uid : DomainsOn(node)) changed_(uid);
-  // The first of the cluster, or the last: that concerns pods that have found no node yet.
+  // The first or last node of the cluster affects pods that have no node yet.
   const bool nobody = slice_index_.IsEmpty();
   if (std::exchange(nobody_published_, nobody) == nobody) return;
   for (const auto& domain : domains_.List()) changed_(domain->meta.uid);
 }
 
-// A clique concerns its domain; and also other domains with members in it, once it gets or loses
-// its own.
+// Reports the domain of a clique. If the clique gets its first member or loses its last one, also
+// reports other domains with members in it.
 void Cache::OnClique(const std::shared_ptr<const api::Clique>& before,
                      const std::shared_ptr<const api::Clique>& after) {
   std::set<std::string> uids;
@@ -287,8 +288,8 @@ void Cache::OnDaemonPod(const std::shared_ptr<const api::DaemonPod>& before,
   Report<api::DaemonPod>(changed_, ByDomain<api::DaemonPod>)(before, after);
 }
 
-// Until the kubelet is up again and says otherwise, the pods of the boot before look as they did. A
-// pod that was written after its node was has been looked at: this view of the node is an old one.
+// Pods from before a reboot look ready until the kubelet has started and reports them again. Skips
+// a pod that was written after its node: the kubelet has reported it since.
 void Cache::OnReboot(const api::Node& node) {
   for (const auto& driver : driver_namespaces_) {
     for (const auto& pod : driver->daemon_pods.ByIndex(OnNodeKey(node.meta.key.name))) {
@@ -333,8 +334,8 @@ Observed Cache::Gather(const std::string& uid) const {
   return observed;
 }
 
-// Anybody may name any domain in a claim. In another namespace it counts only where it keeps a
-// channel from the domain's pods.
+// Any user may name any domain in a claim. A claim in another namespace counts only if it holds a
+// channel, which the domain's pods then lack.
 void Cache::TakeClaims(Observed& observed) const {
   for (const auto& claim : claims_.ByIndex(observed.uid)) {
     const bool holds_channel = claim->has_channel && !claim->consumers.empty();
@@ -377,7 +378,7 @@ void Cache::AddReboots(Observed& observed) const {
       const auto it = pods.find(pod.meta.uid);
       if (it == pods.end()) continue;
       pod.ready = false;
-      // Its kubelet has looked since, and says what keeps it from coming up.
+      // The kubelet has reported the pod since, and `trouble` is the cause.
       if (it->second == kDown && !pod.trouble.empty()) continue;
       observed.rebooted.insert(pod.node);
     }
@@ -454,7 +455,7 @@ CliquePlacements Cache::Placements() const {
 }
 
 void Cache::VisitNodes(const CliquePlacements& placements, const NodeVisitor& visit) const {
-  std::map<std::string, std::string> reserved_for;  // By clique.
+  std::map<std::string, std::string> reserved_for;  // Key: clique.
   for (const auto& [clique, placement] : placements) {
     if (!placement.exclusive.empty()) reserved_for[clique] = NameOf(placement.exclusive);
   }
@@ -494,7 +495,7 @@ bool Cache::HasCaughtUp(const Expectation& expectation) const {
     if (expectation.kind == Kind::kDaemonPod) return CaughtUp(driver->daemon_pods, expectation);
     return CaughtUp(driver->cliques, expectation);
   }
-  return true;  // Not watched there.
+  return true;  // No such namespace is watched.
 }
 
 std::vector<std::string> Cache::DomainUids() const {

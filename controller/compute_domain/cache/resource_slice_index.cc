@@ -13,7 +13,7 @@ namespace {
 
 constexpr auto kWhich = [](const auto& slice) { return std::tie(slice.node, slice.uid_hash); };
 
-// Of a v1beta1 device, too, which has all but its name under "basic".
+// Returns the error. Empty if there is none. A v1beta1 device has its taints under "basic".
 std::string FabricErrorIn(json::View device) {
   std::string error;
   for (const json::View taints : {device["taints"], device["basic"]["taints"]}) {
@@ -100,7 +100,7 @@ bool ResourceSliceIndex::IsForeign(json::View object) {
   return true;
 }
 
-// A node has one pool, of its own name; the API server lets neither change.
+// A node has one pool, with the node's name. The API server allows no change of either.
 ResourceSliceIndex::Slice ResourceSliceIndex::Decode(json::View object) {
   const json::View spec = object["spec"];
   Slice slice = {.node = std::string(spec["nodeName"].AsString()),

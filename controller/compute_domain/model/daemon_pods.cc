@@ -56,7 +56,7 @@ bool MayBeIn(const DaemonPod& pod, const CliquePlace& clique) {
 }
 
 PodByNode PodsThatCount(const Observed& observed) {
-  std::map<kube::Uid, std::string> our_daemon_sets;  // And where they are.
+  std::map<kube::Uid, std::string> our_daemon_sets;  // Namespace of each. Key: UID.
   for (const api::DaemonSet& set : observed.children.daemon_sets) {
     our_daemon_sets[set.meta.uid] = set.meta.key.ns;
   }

@@ -41,7 +41,7 @@ bool IsWorkloadTemplate(const Observed& observed, const api::ResourceClaimTempla
   return found.domain == observed.uid && found.target == api::kTargetWorkload &&
          found.meta.key.ns == observed.domain->meta.key.ns &&
          found.meta.key.name == observed.domain->template_name &&
-         (owner == nullptr || owner->uid == observed.uid);  // The reference sets none.
+         (owner == nullptr || owner->uid == observed.uid);  // The reference sets no owner.
 }
 
 bool IsDaemonPod(const api::DaemonPod& pod) {
@@ -87,7 +87,7 @@ const std::vector<api::ResourceClaim>& ClaimsThatCount(const Observed& observed)
 std::vector<std::string> FindConsumers(const Observed& observed) {
   std::vector<std::string> consumers;
   if (!observed.facts.views.claims_are_granted) {
-    // The kubelet plugin takes the label off with the last claim of the node.
+    // The kubelet plugin removes the label with the last claim of the node.
     for (const api::Node& node : BestView(observed).labelled_nodes) {
       if (HasEnded(observed, node.meta.key.name)) continue;
       consumers.push_back("pods on " + node.meta.key.name);

@@ -14,7 +14,7 @@ namespace compute_domain {
 
 namespace {
 
-// The API server takes claims of up to 32 devices, one of which is the channel.
+// The API server allows 32 devices in a claim. One of them is the channel.
 constexpr int kGpusMax = 31;
 
 std::optional<int> ParseGpuCount(std::string_view text) {
@@ -22,13 +22,13 @@ std::optional<int> ParseGpuCount(std::string_view text) {
   return count && *count >= 1 && *count <= kGpusMax ? count : std::nullopt;
 }
 
-// The driver's own devices are none: a claim takes one channel, and no user's takes a daemon's.
+// Returns false for the driver's own classes: each claim has one channel, and no daemon device.
 bool IsGpuClass(std::string_view name) {
   return kube::IsDnsSubdomain(name) && name != api::kChannelDeviceClass &&
          name != api::kDaemonDeviceClass;
 }
 
-// The annotations of GPUs that are invalid, and what to use. Empty if both are valid.
+// Returns the invalid GPU annotations and what to use instead. Empty if both are valid.
 std::string FindInvalidGpus(const Observed& observed) {
   constexpr std::string_view kMeanwhile =
       " is ignored, and the claim template stays as it is, or is created without GPUs: use ";
@@ -52,7 +52,7 @@ std::string FindInvalidGpus(const Observed& observed) {
   return message;
 }
 
-// Of a key of cdom.dev/ that means nothing on a domain, such as "label cdom.dev/gpus".
+// Describes a key of cdom.dev/ that has no meaning on a domain, such as "label cdom.dev/gpus".
 std::string DescribeUnknown(const std::string& unknown) {
   const std::size_t space = unknown.find(' ');
   const std::string kind = unknown.substr(0, space), key = unknown.substr(space + 1);
@@ -70,7 +70,7 @@ std::string DescribeUnknown(const std::string& unknown) {
   return kind + " " + key + (nearest.empty() ? "" : " (did you mean " + nearest + "?)");
 }
 
-// Keys that mean nothing, together in a sentence. Empty if there are none.
+// Returns a sentence with the keys that have no meaning. Empty if there are none.
 std::string FindUnknownKeys(const Observed& observed) {
   constexpr std::size_t kShown = 5;
   const std::vector<std::string>& unknown = observed.domain->unknown_keys;
@@ -166,7 +166,7 @@ GpuRequest FindGpus(const Observed& observed) {
   if (domain.gpus.empty()) return {};
   resource_claim_template::Gpus gpus = {.device_class = domain.gpu_class};
   if (gpus.device_class.empty()) gpus.device_class = api::kGpuDeviceClass;
-  gpus.count = ParseGpuCount(domain.gpus).value_or(0);  // 0: all.
+  gpus.count = ParseGpuCount(domain.gpus).value_or(0);  // 0 requests all GPUs.
   return {.gpus = std::move(gpus)};
 }
 

@@ -9,7 +9,7 @@ using base::ErrorCode;
 
 namespace {
 
-// What to do about a 403, which means many things.
+// Returns what to do about a 403, which has many causes.
 std::string HelpAgainst(const base::Error& forbidden) {
   const auto says = [&](const char* messages) {
     return forbidden.message.find(messages) != std::string::npos;
@@ -29,8 +29,8 @@ std::string HelpAgainst(const base::Error& forbidden) {
   return "Remove what forbids it. The controller then continues.";
 }
 
-// The policy speaks to people who delete a child by hand. This is what the refusal means for a
-// controller.
+// Explains a refusal by the policy for controllers. The policy's own message is for people who
+// delete a child by hand.
 std::string RefusedByOwnPolicy(const std::string& user) {
   const std::string refuses =
       "The policy " + std::string(api::kChildDeletionPolicy) + " refuses this controller";
@@ -69,7 +69,7 @@ kube::Resource ResourceOf(Kind kind, const Facts& facts) {
 base::Result<NameHolder> DecodeHolder(std::string_view body) {
   const json::Document object = TRY(json::ParseRepaired(body));
   const api::ResourceClaimTemplate decoded =
-      TRY(api::DecodeResourceClaimTemplate(object));  // Labels, as a DaemonSet has.
+      TRY(api::DecodeResourceClaimTemplate(object));  // It decodes the labels of a DaemonSet, too.
   return NameHolder{decoded.meta, decoded.domain, decoded.target, decoded.template_hash};
 }
 

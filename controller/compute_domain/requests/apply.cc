@@ -16,15 +16,15 @@ concept Write =
 
 using Method = ActionProgress::Method;
 
-// Whether the domain's end, or its daemons, can do without the action: the garbage collector does
-// it, or a person who replaces the daemons by hand.
+// Returns whether cdom can continue without the action: the garbage collector deletes cliques, and
+// an administrator may replace daemons.
 bool CanBeLeft(const Action& action) {
   const auto* remove = std::get_if<Delete>(&action);
   return std::holds_alternative<ReplaceDaemon>(action) ||
          (remove != nullptr && remove->kind == Kind::kClique);
 }
 
-// As HandleReply() of what a patch is for, on whichever way it is done.
+// Handles the reply of a patch that is sent as PATCH or, without that permission, as GET and PUT.
 template <typename Patch>
 base::Result<void> HandlePatchReply(const Patch& action, const Reply& reply, ActionProgress& read,
                                     ReplyContext& to) {
@@ -52,7 +52,7 @@ base::Result<void> HandlePatchReply(const Patch& action, const Reply& reply, Act
       return {};
     }
     case Method::kPut:
-      // Who is refused both has not found a way around.
+      // If both are refused, the refusal of the PUT is reported as the failure.
       if (!is_forbidden) to.result.missing_permission = kube::PermissionFor(request);
       return HandleReply(action, reply, to);
   }

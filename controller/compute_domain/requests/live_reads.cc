@@ -16,8 +16,8 @@ using base::Result;
 
 namespace {
 
-// A page is about 1 MB: a Node, Pod or DaemonSet has up to 10 KB, the others 2.5 KB. A pass reads
-// several collections side by side.
+// A page has about 1 MB: a Node, Pod or DaemonSet has up to 10 KB, other objects 2.5 KB. A pass
+// reads several collections in parallel.
 int PageSizeOf(Kind kind) {
   const bool is_large = kind == Kind::kNode || kind == Kind::kDaemonPod || kind == Kind::kDaemonSet;
   return is_large ? 100 : 400;
@@ -35,9 +35,9 @@ http::Request PageRequest(const Page& page, const Observed& observed) {
   return kube::ListRequest(ResourceOf(page.kind, observed.facts), options);
 }
 
-// The first pages of what each action reads.
+// Return the first pages that the action reads.
 std::vector<Page> FirstPages(const ReadOwner& /*read*/, const Observed& /*observed*/) {
-  return {{.kind = Kind::kComputeDomain, .by_label = false}};  // It is found by its UID.
+  return {{.kind = Kind::kComputeDomain, .by_label = false}};  // The UID finds it.
 }
 
 std::vector<Page> FirstPages(const ReadChildren& read, const Observed& observed) {
@@ -55,7 +55,7 @@ std::vector<Page> FirstPages(const ReadChildren& read, const Observed& observed)
   }
   const bool known = !read.workload_namespace.empty() && observed.facts.views.claims_are_granted &&
                      std::ranges::find(driver, read.workload_namespace) == driver.end();
-  // Those of the workload may have been written by hand.
+  // A user may have written claims of the workload by hand, without the label.
   if (known) {
     pages.push_back({.kind = Kind::kClaim, .ns = read.workload_namespace, .by_label = false});
   }
@@ -85,13 +85,13 @@ Requests PagesOf(const Read& action, const Observed& observed, const ActionProgr
   return requests;
 }
 
-// Keeps the object if it carries the domain's label: the reply may have been shared with others.
+// Keeps the object only if it has the domain's label: passes of other domains may share the reply.
 template <typename T>
 void AddLabelled(T object, const std::string& uid, std::vector<T>& to) {
   if (object.domain == uid) to.push_back(std::move(object));
 }
 
-// Puts one item of a live list into `read`, if it belongs to the domain.
+// Adds one item of a live list to `read`, if it belongs to the domain.
 Result<void> AddItem(Kind kind, json::View item, const std::string& uid, ActionProgress& read) {
   Children& found = read.found;
   switch (kind) {
@@ -127,7 +127,7 @@ Result<void> AddItem(Kind kind, json::View item, const std::string& uid, ActionP
   return {};
 }
 
-// What is not the list proves nothing.
+// A reply that is not the requested list proves nothing.
 Result<void> CheckList(Kind kind, const kube::ListPage& list, bool metadata_only) {
   const bool is_it = list.kind == ResourceOf(kind).kind + "List" ||
                      (metadata_only && list.kind == "PartialObjectMetadataList");
@@ -155,8 +155,8 @@ Result<void> TakePage(Page page, std::string_view body, const Observed& observed
 
 bool LacksNone(Kind /*kind*/, const base::Error& /*not_found*/) { return false; }
 
-// Whether they were the last; if not, the action goes on with those that follow. `may_lack`: of
-// which kinds a 404 means that there are none.
+// Returns whether these were the last pages. If not, the action continues with the next pages.
+// `may_lack` returns whether a 404 proves that a kind has no objects.
 template <typename Read, typename MayLack = bool (*)(Kind, const base::Error&)>
 Result<bool> TakePages(const Read& action, const Replies& replies, ActionProgress& read,
                        ReplyContext& to, const MayLack& may_lack = LacksNone) {
@@ -220,9 +220,9 @@ Requests RequestsOf(const ReadChildren& action, const Observed& observed,
 
 Result<void> HandleReplies(const ReadChildren& action, const Replies& replies, ActionProgress& read,
                            ReplyContext& to) {
-  // A kind that is not served has no objects: DRA may be switched off, or the CRD of cliques not
-  // installed. But of a kind that was served a moment ago a 404 says only that its version is
-  // another one by now; and of one that every cluster has, that something else has answered.
+  // A kind that is not served has no objects: DRA may be disabled, or the CRD of cliques missing.
+  // If a DRA kind was served before, a 404 only means that its version has changed. For a kind that
+  // every cluster has, a 404 proves nothing.
   const auto may_lack = [&](Kind kind, const base::Error& not_found) {
     const std::string* version = DraVersion(kind, to.observed.facts);
     if (version != nullptr) return version->empty();
@@ -263,7 +263,7 @@ Result<void> HandleReplies(const ReadClaims& action, const Replies& replies, Act
   return {};
 }
 
-// By LIST, for which we have the right. A list without the object is proof, and no 404 is.
+// Uses LIST, because cdom has that permission. Only a list without the node proves its deletion.
 Requests RequestsOf(const ReadNodes& action, const Observed& /*observed*/,
                     const ActionProgress& /*read*/) {
   Requests requests;

@@ -9,7 +9,7 @@ MissingPermissions::Refusal MissingPermissions::OnForbidden(const kube::Permissi
                                                             TimePoint now) {
   const auto [it, is_first] = missing_permissions_.try_emplace(permission);
   Missing& missing = it->second;
-  // Requests that were under way together are refused together.
+  // Refusals of concurrent requests count once.
   if (missing.until <= now) missing.until = now + missing.backoff.Next(kBackoff);
   return {.until = missing.until, .is_first = is_first};
 }

@@ -17,19 +17,19 @@ using json::Value;
 
 namespace {
 
-// Locks the object: the server refuses the patch if it is another incarnation or version.
+// Locks the object: the server refuses the patch if the UID or the version has changed.
 Value LockedMeta(const kube::ObjectMeta& meta) {
-  CHECK(!meta.uid.empty() && !meta.resource_version.empty());  // Empty, it locks nothing.
+  CHECK(!meta.uid.empty() && !meta.resource_version.empty());  // Empty fields lock nothing.
   return Value::Object({{"uid", meta.uid}, {"resourceVersion", meta.resource_version}});
 }
 
-// Answered by its metadata alone: a Node has 10 to 20 KB, and a thousand replies are held at once.
+// Requests only metadata as reply: a Node has 10 to 20 KB, and a thousand replies are held at once.
 Request OfMetadata(Request request) {
   request.accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
   return request;
 }
 
-// A label or annotation as a JSON pointer, where '/' in a key is "~1".
+// Returns the JSON pointer of a label or annotation. '/' in a key becomes "~1".
 std::string PathOf(const char* kind, std::string_view key) {
   std::string escaped(key);
   escaped.replace(escaped.find('/'), 1, "~1");
@@ -48,7 +48,7 @@ void Expect(ActionResult& result, Kind kind, const kube::ObjectKey& key,
 
 Result<void> TakeChild(Kind kind, const kube::ObjectKey& key, const Reply& reply,
                        ReplyContext& to) {
-  // Deleted: created again once the cache shows it.
+  // The child is deleted. It is created again once the cache shows that.
   if (!reply && reply.error().code == ErrorCode::kNotFound) return {};
   if (!reply) return tl::unexpected(reply.error());
   const NameHolder written = TRY(DecodeHolder(reply->body));
@@ -58,15 +58,15 @@ Result<void> TakeChild(Kind kind, const kube::ObjectKey& key, const Reply& reply
   return {};
 }
 
-// The API server has this sentence for a JSON patch that cannot be applied, and no other; what
-// refuses a node that the patch did make, such as a webhook, says why.
+// Returns whether a test of a JSON patch failed. The API server uses this sentence only for a patch
+// that cannot be applied. A webhook that refuses the patched node gives its own reason.
 bool SaysThatATestFailed(const base::Error& error) {
   return error.code == ErrorCode::kInvalid &&
          error.message.find("the server rejected our request due to an error in our request") !=
              std::string::npos;
 }
 
-// What a patch tests of a node is not so any more; or the node is gone.
+// Returns whether no change is needed: a test of the patch failed, or the node is deleted.
 bool NeedNotChange(const Reply& reply) {
   return !reply &&
          (SaysThatATestFailed(reply.error()) || reply.error().cause == kube::kTestFailed ||
@@ -82,7 +82,7 @@ Request RequestOf(const Create& create, const Observed& observed) {
 Result<void> HandleReply(const Create& create, const Reply& reply, ReplyContext& to) {
   NameCheck& name = to.observed.evidence.names[{create.kind, create.key}];
   if (!reply && reply.error().code == ErrorCode::kAlreadyExists) {
-    name = {NameCheck::Is::kTaken};  // Whatever was read before.
+    name = {NameCheck::Is::kTaken};  // Overrides any earlier read.
     to.result.decide_again = create.kind != Kind::kClique;
     return {};
   }
@@ -102,7 +102,7 @@ Request RequestOf(const Delete& remove, const Observed& observed) {
 }
 
 Result<void> HandleReply(const Delete& remove, const Reply& reply, ReplyContext& to) {
-  // Gone, or another incarnation: means nothing; only a fresh read decides (R5).
+  // A 404 or a conflict proves nothing. R5 (release only after a live read): the next read decides.
   const bool tolerated = !reply && (reply.error().code == ErrorCode::kNotFound ||
                                     reply.error().code == ErrorCode::kConflict);
   if (!reply && !tolerated) return tl::unexpected(reply.error());
@@ -116,8 +116,8 @@ Request RequestOf(const ReplaceDaemon& replace, const Observed& observed) {
 }
 
 Result<void> HandleReply(const ReplaceDaemon& replace, const Reply& reply, ReplyContext& to) {
-  // Of a name that is never used again it does not say that the pod is another by now, but that
-  // somebody keeps it; who is taken for replaced would be waited for in vain.
+  // A pod's name is never used again, so a conflict means that something keeps this pod. If it
+  // counted as replaced, the rollout would wait for its successor in vain.
   if (!reply && reply.error().code == ErrorCode::kConflict) return tl::unexpected(reply.error());
   return HandleReply(Delete{.kind = Kind::kDaemonPod, .key = replace.key, .uid = replace.uid},
                      reply, to);
@@ -132,8 +132,8 @@ Request RequestOf(const WriteFinalizers& write, const Observed& observed) {
 }
 
 Result<void> HandleReply(const WriteFinalizers& write, const Reply& reply, ReplyContext& to) {
-  // Gone, so nothing holds it. A finalizer that should have been added is another matter: what
-  // was to follow it must not.
+  // A deleted object needs no release. But a finalizer that could not be added is a failure: no
+  // children may follow.
   const bool adds = std::ranges::find(write.finalizers, api::kFinalizer) != write.finalizers.end();
   if (!reply && reply.error().code == ErrorCode::kNotFound && !adds) return {};
   if (!reply) return tl::unexpected(reply.error());
@@ -153,7 +153,7 @@ Request RequestOf(const WriteClique& write, const Observed& /*observed*/) {
 }
 
 Result<void> HandleReply(const WriteClique& write, const Reply& reply, ReplyContext& to) {
-  // Deleted: created again once the cache shows it.
+  // The clique is deleted. It is created again once the cache shows that.
   if (!reply && reply.error().code == ErrorCode::kNotFound) return {};
   if (!reply) return tl::unexpected(reply.error());
   const kube::ObjectMeta meta = TRY(DecodeMetaOf(reply->body));
@@ -171,7 +171,7 @@ Result<void> HandleReply(const WriteClique& write, const Reply& reply, ReplyCont
 Request RequestOf(const WritePodTemplate& write, const Observed& /*observed*/) {
   const kube::ObjectMeta& meta = write.daemon_set;
   CHECK(!meta.resource_version.empty());
-  // The server takes a resourceVersion that is not the object's for a conflict.
+  // The server answers with a conflict if the resourceVersion differs.
   return kube::JsonPatchRequest(
       kube::kDaemonSets, meta.key,
       Value::Array(
@@ -206,13 +206,13 @@ Request RequestOf(const RemoveNodeLabel& remove, const Observed& /*observed*/) {
 }
 
 Result<void> HandleReply(const RemoveNodeLabel& remove, const Reply& reply, ReplyContext& to) {
-  const bool is_other = NeedNotChange(reply);  // The label is gone or another domain's.
+  const bool is_other = NeedNotChange(reply);  // The label is removed, or names another domain.
   if (is_other || (!reply && !reply.error().MayBeDone())) {
     to.result.memory.emplace_back(LabelRestored{.node = remove.node});
     return is_other ? Result<void>() : tl::unexpected(reply.error());
   }
   const bool lives = to.observed.domain && !to.observed.domain->meta.deleting;
-  if (lives) to.observed.evidence.claims.reset();  // Read before the removal: too early.
+  if (lives) to.observed.evidence.claims.reset();  // Read before the removal, so outdated.
   if (!reply) return tl::unexpected(reply.error());
   const kube::ObjectMeta meta = TRY(DecodeMetaOf(reply->body));
   Expect(to.result, Kind::kNode, {.name = remove.node}, meta.resource_version);
@@ -228,14 +228,14 @@ Result<void> HandleReply(const RemoveNodeLabel& remove, const Reply& reply, Repl
 
 Request RequestOf(const RestoreNodeLabel& restore, const Observed& /*observed*/) {
   const std::string path = PathOf("labels", api::kDomainLabel);
-  // To the API server what is not there is equal to null.
+  // For the API server a missing value equals null.
   const Value patch =
       Value::Array({PatchOf("test", path, Value()), PatchOf("add", path, restore.domain)});
   return OfMetadata(kube::JsonPatchRequest(kube::kNodes, {.name = restore.node}, patch));
 }
 
 Result<void> HandleReply(const RestoreNodeLabel& restore, const Reply& reply, ReplyContext& to) {
-  const bool is_labelled = NeedNotChange(reply);  // By the plugin, or for somebody else.
+  const bool is_labelled = NeedNotChange(reply);  // By the plugin, or for another domain.
   if (!reply && !is_labelled) return tl::unexpected(reply.error());
   to.result.memory.emplace_back(LabelRestored{.node = restore.node});
   if (is_labelled) return {};
@@ -255,7 +255,7 @@ Result<void> HandleReply(const WriteStatus& write, const Reply& reply, ReplyCont
   if (!reply) return tl::unexpected(reply.error());
   const json::Document object = TRY(json::ParseRepaired(reply->body));
   const api::ComputeDomain written = TRY(api::DecodeComputeDomain(object));
-  // Judged only here: the CRD drops fields that it does not know.
+  // Only this reply shows whether the CRD drops fields that it does not know.
   if (!write.status.conditions.empty()) {
     to.observed.facts.status_is_pruned = written.status.conditions.empty();
     to.result.shows_crd = true;

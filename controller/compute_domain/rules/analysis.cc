@@ -13,14 +13,14 @@ namespace {
 std::vector<api::Member> FindExpected(const Observed& observed, const Membership& membership) {
   const Views& views = observed.facts.views;
   const bool claims_seen = views.claims_are_read && views.claims == Freshness::kFresh;
-  // While the view of claims is behind for a moment, the claim may be there. Of an old one nothing
-  // follows: who was Ready is, and who was not is not.
+  // If the cache of claims is only a moment behind, the claim may already exist. A stale cache
+  // changes nothing: a Ready domain stays Ready, and a NotReady one stays NotReady.
   const bool may_be_there =
       claims_seen ? !views.claims_are_current : observed.domain->status.status != "Ready";
   const bool labels_count = !views.claims_are_read || may_be_there;
   std::set<std::string> members;
   for (const api::Member& member : membership.members) members.insert(member.node);
-  // A label alone is the word of the node, see MembershipIndex::MayJoin().
+  // The node itself can write its label, so see MembershipIndex::MayJoin().
   std::set<std::string> wanted;
   for (const api::Node& node : observed.children.labelled_nodes) {
     const std::string& name = node.meta.key.name;
@@ -29,7 +29,7 @@ std::vector<api::Member> FindExpected(const Observed& observed, const Membership
   for (const api::ResourceClaim& claim : observed.children.claims) {
     if (IsChannelClaim(observed, claim) && !claim.node.empty()) wanted.insert(claim.node);
   }
-  // Where claims may not be read, the label is all that says who leaves.
+  // Without permission for claims, only the label shows which members leave.
   const bool all_seen =
       (claims_seen || !views.claims_are_granted) && views.nodes == Freshness::kFresh;
   std::vector<api::Member> expected;
@@ -56,7 +56,7 @@ Analysis Analyze(const Observed& observed, const Membership& membership) {
   const bool is_served = !observed.domain->meta.deleting && !IsPaused(observed);
   if (is_served && !analysis.objection) analysis.obstacle = FindTakenName(observed);
   if (analysis.obstacle) analysis.failure = analysis.obstacle->failure;
-  // What is refused changes nothing for a domain that has what it needs.
+  // A refused action does not affect a domain that has what it needs.
   const bool lacks_child = !analysis.children.missing.empty();
   for (const auto& [action, retry] : observed.memory.retries) {
     if (!retry.is_wanted || !retry.failure) continue;

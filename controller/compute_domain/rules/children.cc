@@ -16,23 +16,23 @@ namespace compute_domain {
 
 namespace {
 
-// One child that the domain should have, as it should be.
+// The desired form of one child.
 struct Rendered {
   json::Value object = {};
-  std::string hash = {};  // Of what was rendered.
+  std::string hash = {};  // Of its pod template or claim spec.
 };
 
-// And what there is of it.
+// One child that the domain should have, and the object that was found for it.
 struct Child {
   ChildRole role = {};
   Kind kind = {};
   kube::ObjectKey key = {};
   Rendered (*render)(const Observed&) = nullptr;
-  const kube::ObjectMeta* found = nullptr;  // Under whatever name; one that stays, if there is one.
-  // Empty: it stays as it is, for somebody else made it, or nobody can say how it should be.
+  const kube::ObjectMeta* found = nullptr;  // Any name, preferably not deleting. Null if none.
+  // Empty if it must stay as it is: cdom did not create it, or its desired form is unknown.
   std::string found_hash = {};
-  bool edited = false;    // Since we wrote it.
-  std::string hash = {};  // What `render` would give; empty: not known without.
+  bool edited = false;    // Since cdom wrote it.
+  std::string hash = {};  // Of what `render` returns. Empty if it must be called.
 };
 
 template <typename T>
@@ -58,7 +58,7 @@ Rendered RenderDaemonSet(const Observed& observed) {
   Rendered rendered = {.object = daemon_set::Render(observed.uid, observed.facts.daemons)};
   json::Value& pod_template = rendered.object["spec"]["template"];
   rendered.hash = base::Fingerprint(json::Serialize(pod_template));
-  // The pods carry it too: so it shows which of them are outdated.
+  // Pods have the annotation, too. It shows which pods are outdated.
   pod_template["metadata"]["annotations"][api::kTemplateHashAnnotation] = rendered.hash;
   rendered.object["metadata"]["annotations"][api::kTemplateHashAnnotation] =
       Stamp(rendered.hash, 1);
@@ -68,10 +68,10 @@ Rendered RenderDaemonSet(const Observed& observed) {
 // `render` takes the version of resource.k8s.io to render for.
 template <typename Render>
 Rendered RenderTemplate(const Observed& observed, Render render) {
-  // The same whatever version is served: an upgrade of the cluster is no change of the template.
+  // The hash is the same for every served version: a cluster upgrade must not replace the template.
   const std::string& stable = kube::kResourceClaimTemplates.version;
   Rendered rendered = {.object = render(stable)};
-  // Without the labels of its claims: a template that lacks them serves, and is not made again.
+  // Leaves out the labels of claims: a template without them works, and is not created again.
   rendered.hash = base::Fingerprint(
       json::Serialize(json::Value::Object({{"spec", rendered.object["spec"]["spec"]}})));
   const std::string& served = observed.facts.views.template_version;
@@ -88,7 +88,7 @@ Rendered RenderDaemonTemplate(const Observed& observed) {
 
 Rendered RenderWorkloadTemplate(const Observed& observed) {
   api::ComputeDomain domain = *observed.domain;
-  // A plugin that finds IMEX on its host knows no other.
+  // A plugin that finds IMEX on its host supports only this mode.
   if (observed.facts.imex_on_hosts) domain.allocation_mode = "Single";
   return RenderTemplate(observed, [&](const std::string& version) {
     return resource_claim_template::RenderWorkload(domain, FindGpus(observed).gpus, version);
@@ -128,9 +128,9 @@ Child FindWorkloadTemplate(const Observed& observed) {
                              {.ns = domain.meta.key.ns, .name = domain.template_name},
                              RenderWorkloadTemplate, IsWorkloadTemplate);
   const GpuRequest wish = FindGpus(observed);
-  // A slip of the pen takes no GPUs from pods yet to come.
+  // An invalid annotation must not remove GPUs from new pods.
   if (!wish.is_clear) child.found_hash.clear();
-  // The reference's template has none, and who asks for them wants another.
+  // The reference's template has no GPUs, so a user who requests GPUs needs another one.
   if (wish.gpus && child.found_hash.empty()) child.found_hash = "of others";
   return child;
 }
@@ -148,13 +148,13 @@ bool IsRead(const NameCheck& name) {
   return name.is == NameCheck::Is::kFree || name.is == NameCheck::Is::kFound;
 }
 
-// Somebody deleted a child that holds the finalizer which the reference gave it. It is let go, so
-// that it can be made again; like every release, only after a live read (R5).
+// Releases a child that a user deleted and that the reference's finalizer keeps, so that it can be
+// created again. R5 (release only after a live read).
 std::optional<Action> PlanRelease(const Observed& observed, Kind kind,
                                   const kube::ObjectMeta& found) {
   if (!HoldsFinalizer(found)) return {};
-  // A DaemonSet is deleted with its daemons, which ends the job of their peers: it stays, as it did
-  // under the owner of the finalizer.
+  // A DaemonSet is deleted with its daemons, which ends the job of their peers. So it stays during
+  // a job, as it did under the reference.
   const bool ends_daemons =
       !MayRestartUnderJob(observed) &&
       std::ranges::any_of(observed.children.daemon_pods,
@@ -172,17 +172,17 @@ std::optional<Action> PlanRelease(const Observed& observed, Kind kind,
   return Release(kind, live);
 }
 
-// Whether that is known without rendering it.
+// Returns whether the child is known to be correct without rendering it.
 bool IsAsRendered(const Child& child) {
   return !child.hash.empty() && child.found_hash == child.hash && !child.edited;
 }
 
-// One of ours that is not, or no more, what it should be. A claim template cannot be changed: it is
-// deleted, and made again once it is gone.
+// Repairs a child that differs from its desired form. A claim template cannot be changed: it is
+// deleted, and created again once the deletion is complete.
 std::optional<Action> PlanRepair(const Child& child, Rendered wanted) {
   const json::Value& owners = wanted.object["metadata"]["ownerReferences"];
   if (!owners.IsNull() && child.found->owners.empty()) {
-    // The reference gives its workload templates no owner: with one, they cannot outlive it (R6).
+    // The reference's workload templates have no owner. R6 (the domain owns its workload template).
     return WriteIdentity{.kind = child.kind,
                          .object = *child.found,
                          .labels = wanted.object["metadata"]["labels"],
@@ -202,7 +202,7 @@ std::optional<Action> PlanRepair(const Child& child, Rendered wanted) {
                           .stamp = Stamp(wanted.hash, child.found->generation + 1)};
 }
 
-// Whether what holds a child's name counts as that child (R4).
+// Returns whether an object with a child's name is that child. R4 (a label is never proof).
 bool IsChild(const Observed& observed, Kind kind, const NameHolder& found) {
   if (kind == Kind::kDaemonSet) {
     return IsDaemonSet(observed, {.meta = found.meta, .domain = found.domain});
@@ -212,8 +212,8 @@ bool IsChild(const Observed& observed, Kind kind, const NameHolder& found) {
   return IsDaemonTemplate(observed, decoded) || IsWorkloadTemplate(observed, decoded);
 }
 
-// Whether it is that child but for labels that somebody took off: its owner says so, or that it was
-// made by us.
+// Returns whether the object is that child except for labels that a user removed. Its owner, or an
+// annotation of cdom, shows that.
 bool HasLostLabels(const Observed& observed, Kind kind, const NameHolder& found) {
   NameHolder whole = found;
   if (whole.domain.empty()) whole.domain = observed.uid;
@@ -229,8 +229,8 @@ bool HasLostLabels(const Observed& observed, Kind kind, const NameHolder& found)
 }
 
 std::optional<Action> PlanCreation(const Observed& observed, const Child& child) {
-  // Where the view still shows a domain that is gone, its children would be made, and taken away by
-  // the garbage collector or another leader, over and over: so it is not believed (R2).
+  // R2 (a cache is never evidence). A stale cache may show a deleted domain. cdom would create its
+  // children, and the garbage collector or another leader would delete them, again and again.
   if (observed.memory.children_seen.contains(child.role)) {
     const kube::ObjectMeta* owner = observed.evidence.LiveOwner();
     if (owner == nullptr || owner->deleting) return {};
@@ -245,10 +245,10 @@ std::optional<Action> PlanCreation(const Observed& observed, const Child& child)
                          .object = name.holder.meta,
                          .labels = child.render(observed).object["metadata"]["labels"]};
   }
-  return {};  // It is ours and the cache is behind, or FindTakenName says whose it is.
+  return {};  // The cache lags behind cdom's child, or FindTakenName() names the holder.
 }
 
-// Pods that a daemon of this DaemonSet serves in, or has begun to.
+// Returns whether a daemon of the DaemonSet serves, or has started to.
 bool MayServe(const api::DaemonSet& set, const std::vector<api::DaemonPod>& pods) {
   return std::ranges::any_of(pods, [&](const api::DaemonPod& pod) {
     return IsMadeBy(pod, set.meta.uid) && !pod.terminal && (pod.ready || pod.clique);
@@ -262,9 +262,9 @@ bool OwnsAClique(const api::DaemonSet& set, const std::vector<api::Clique>& cliq
   });
 }
 
-// A second DaemonSet beside the one with our name, such as two controllers at once have left: its
-// daemons and ours keep one another off the nodes. It goes once a live read shows that no daemon of
-// it serves and that ours is there.
+// Deletes a second DaemonSet with another name, which two controllers at once may have left (B28).
+// Daemons of the two keep each other off the nodes. Live reads must show that the DaemonSet with
+// cdom's name exists, and that no daemon of the second one serves.
 std::optional<Action> PlanDuplicate(const Observed& observed, const api::DaemonSet& set) {
   const kube::ObjectKey ours = DaemonKey(observed);
   const bool is_duplicate = IsDaemonSet(observed, set) && set.meta.key.name != ours.name;
@@ -290,7 +290,7 @@ std::string NameOf(Kind kind) {
   return kind == Kind::kDaemonSet ? "DaemonSet " : "ResourceClaimTemplate ";
 }
 
-// Whose the object is that holds a child's name, and what to do about it.
+// Describes the object that holds a child's name, and what to do about it.
 std::string DescribeHolder(const Observed& observed, Kind kind, const kube::ObjectKey& key,
                            const NameHolder& found) {
   constexpr std::string_view kTemplateName =
@@ -334,7 +334,7 @@ std::vector<Action> PlanChildren(const Observed& observed) {
     if (child.found == nullptr) {
       action = PlanCreation(observed, child);
     } else if (child.found->deleting) {
-      // Made again once it is gone; its name is taken until then.
+      // Its name is taken until the deletion is complete. Then the child is created again.
       action = PlanRelease(observed, child.kind, *child.found);
     } else if (!IsAsRendered(child)) {
       action = PlanRepair(child, child.render(observed));

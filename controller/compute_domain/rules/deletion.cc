@@ -13,13 +13,13 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// After the time at which the kubelet kills it.
+// Time that a pod may take to end after the kubelet kills it.
 constexpr std::chrono::seconds kEndsWithin{5};
-// A condition has no room for thousands, and the API server would refuse its message.
+// The API server refuses a condition whose message is too long.
 constexpr std::size_t kNamedFinalizersMax = 8;
 
-// Deletes the object; or, if that was done, takes a finalizer of ours away that the reference put
-// there: only from an object that was read live as deleting (R5).
+// Deletes the object. If it is being deleted already, removes cdom's finalizer, which the reference
+// put there. R5 (release only after a live read).
 void TearDown(Kind kind, const kube::ObjectMeta& object, bool is_live,
               std::vector<Action>& actions) {
   if (!object.deleting) {
@@ -29,16 +29,16 @@ void TearDown(Kind kind, const kube::ObjectMeta& object, bool is_live,
   if (is_live && HoldsFinalizer(object)) actions.emplace_back(Release(kind, object));
 }
 
-// A cached child that only a live read lets us release.
+// Returns whether a cached child can be released only after a live read.
 bool NeedsLiveRead(const Observed& observed) {
   const auto holds = [](const auto& object) { return HoldsFinalizer(object.meta); };
   return std::ranges::any_of(observed.children.daemon_sets, holds) ||
          std::ranges::any_of(observed.children.templates, holds);
 }
 
-// Of a domain that is gone, templates in namespaces of users are all that is left. Their finalizer
-// is taken off at the version that was seen, so the other reads would prove nothing; and a user
-// could make the controller read for each template that he makes and deletes.
+// Returns whether only templates in users' namespaces remain of a deleted domain. Their finalizer
+// is removed from the version in the cache, so further live reads prove nothing. With them, each
+// template that a user creates and deletes would cost the controller reads.
 bool HasOnlyUsersTemplates(const Observed& observed) {
   const Children& cached = observed.children;
   const auto is_ours = [&](const api::ResourceClaimTemplate& found) {
@@ -49,14 +49,14 @@ bool HasOnlyUsersTemplates(const Observed& observed) {
          std::ranges::none_of(cached.templates, is_ours);
 }
 
-// The action failed again and again, or was undone as often.
+// Returns whether the action failed, or was undone, several times in a row.
 bool WasInVain(const Observed& observed, const Action& action) {
   constexpr std::chrono::seconds kDelay{1};
   const auto retry = observed.memory.retries.find(Describe(action));
   return retry != observed.memory.retries.end() && retry->second.backoff.delay() >= kDelay;
 }
 
-// It may not be deleted, and its owner reference has it deleted with the domain.
+// Returns whether cdom may not delete the object, but its owner reference deletes it later.
 bool IsLeftToGarbageCollector(const Observed& observed, const kube::ObjectMeta& found) {
   return !found.deleting && !found.HasFinalizer(api::kFinalizer) &&
          WasInVain(observed, Delete{.kind = Kind::kClaimTemplate, .key = found.key}) &&
@@ -135,15 +135,15 @@ std::vector<Action> PlanTearDown(const Observed& observed, const Children& child
     if (IsDaemonSet(observed, set)) TearDown(Kind::kDaemonSet, set.meta, is_live, actions);
   }
   for (const api::ResourceClaimTemplate& found : children.templates) {
-    // Without its domain nobody knows the workload template's name: it is left to the garbage
-    // collector, and only our finalizer is taken off one that is being deleted already (R6).
+    // Without its domain the workload template's name is unknown. The garbage collector deletes it,
+    // and cdom only removes its finalizer during that deletion: R6 (the domain owns the template).
     const bool released =
         !observed.domain && found.domain == observed.uid && HoldsFinalizer(found.meta);
     if (IsDaemonTemplate(observed, found) || released) {
       TearDown(Kind::kClaimTemplate, found.meta, is_live, actions);
     }
   }
-  // Else the garbage collector has them when the last pod of the daemons is gone.
+  // Without this permission, the garbage collector deletes cliques with the last daemon pod.
   const bool may_delete = !observed.facts.MissingUntil("delete", api::kComputeDomainCliques);
   for (const api::Clique& clique : children.cliques) {
     if (may_delete && IsClique(observed, clique)) {
@@ -191,7 +191,7 @@ bool AreClaimsLabelled(const Observed& observed) {
 
 std::vector<std::string> FindRemains(const Observed& observed) {
   const Children& children = BestView(observed);
-  // A kubelet that is lost will not finish; what it holds ends with its node.
+  // A lost kubelet finishes nothing. Its pods and claims end with the node.
   const auto lives = [&](const std::string& name) {
     return name.empty() || !IsLost(observed, name);
   };
@@ -209,8 +209,8 @@ std::vector<std::string> FindRemains(const Observed& observed) {
                                            : "the daemon's claim on " + claim.node);
     }
   }
-  // Cliques that we may not delete go with the last of the pods that own them, however long that
-  // hangs on a node that is lost.
+  // Cliques that cdom may not delete end with the last pod that owns them, even if that pod hangs
+  // on a lost node.
   const bool may_delete = !observed.facts.MissingUntil("delete", api::kComputeDomainCliques);
   for (const api::Clique& clique : children.cliques) {
     if (may_delete || !IsClique(observed, clique)) continue;
@@ -265,7 +265,7 @@ std::vector<std::string> FindPinned(const Observed& observed, const kube::Object
     if (IsClique(observed, clique)) add("ComputeDomainClique", clique.meta);
   }
   if (!pinned.empty()) return pinned;
-  // Until nothing else is left the domain is there for our own finalizer.
+  // cdom's own finalizer keeps the domain until nothing else remains.
   if (!HoldsFinalizer(owner)) add("ComputeDomain", owner);
   return pinned;
 }

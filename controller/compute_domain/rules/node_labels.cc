@@ -7,9 +7,9 @@
 
 namespace compute_domain {
 
-// A plugin has labelled the node of a pod that starts long before.
+// Normally a plugin labels the node of a starting pod long before this.
 constexpr std::chrono::seconds kUnlabelledMax{60};
-// The view of claims may be behind that of pods.
+// The cache of claims may lag behind the cache of pods.
 constexpr std::chrono::seconds kUnclaimedFor{10};
 
 std::vector<std::string> IdleNodes(const Observed& observed,
@@ -61,7 +61,7 @@ NodeLabels PlanNodeLabels(const Observed& observed, const Instant& now) {
   for (const std::string& node : IdleNodes(observed, observed.children.claims)) {
     const auto since = observed.memory.idle_since.find(node);
     if (since == observed.memory.idle_since.end()) continue;
-    // NodesWithoutPods() has it from then on.
+    // From then on NodesWithoutPods() returns the node.
     static_cast<void>(labels.requeue_after.IsDue(since->second + kUnclaimedFor - now.monotonic));
     const auto rest = since->second + observed.facts.label_hold - now.monotonic;
     if (labels.requeue_after.IsDue(rest)) due.push_back(node);
@@ -82,7 +82,7 @@ NodeLabels PlanNodeLabels(const Observed& observed, const Instant& now) {
   for (const std::string& node : UnlabelledNodes(observed, *observed.evidence.claims)) {
     if (bare.contains(node)) restored.insert(node);
   }
-  // The label of a domain that goes would come back after its teardown.
+  // If the domain is being deleted, a restored label would survive the teardown.
   const kube::ObjectMeta* owner = observed.evidence.LiveOwner();
   if (owner == nullptr || owner->deleting) restored.clear();
   for (const std::string& node : restored) {
@@ -90,7 +90,7 @@ NodeLabels PlanNodeLabels(const Observed& observed, const Instant& now) {
   }
   const std::vector<std::string> proven = IdleNodes(observed, *observed.evidence.claims);
   for (const std::string& node : due) {
-    if (std::ranges::find(proven, node) == proven.end()) continue;  // The cache is behind.
+    if (std::ranges::find(proven, node) == proven.end()) continue;  // The cache lags.
     labels.actions.emplace_back(RemoveNodeLabel{.node = node, .domain = observed.uid});
   }
   return labels;

@@ -17,14 +17,14 @@ using api::DaemonPod;
 using std::chrono::milliseconds;
 using Hashes = std::map<kube::Uid, std::string>;
 
-// A deletion whose outcome is unknown did not happen if the cache still shows the pod then.
+// If the cache still shows the pod after this time, an unconfirmed deletion did not happen.
 constexpr std::chrono::seconds kShownWithin{10};
 
-// What the domain's DaemonSets of ours make pods from, by their UIDs. A pod is compared with its
-// own set alone: of another's, such as that of NVIDIA's controller, nobody knows the hash.
+// Returns the template hashes of the domain's DaemonSets that cdom created, by UID. A pod is
+// compared only with its own set. The hash of a set by another controller, such as NVIDIA's, is
+// unknown.
 //
-// A set that is not as it should be is about to change, or the view of it is old: no pod is
-// replaced for it.
+// Skips a set that differs from its desired form: it is about to change, or its view is stale.
 Hashes TemplateHashes(const Observed& observed) {
   Hashes hashes;
   const std::string& wanted = observed.memory.rendered.daemon_set;
@@ -42,13 +42,13 @@ bool IsOutdated(const DaemonPod& pod, const Hashes& hashes) {
   });
 }
 
-// The nodes of one clique, as live pods, labels and status show them.
+// The nodes of one clique, from live pods, labels and status.
 struct CliqueView {
   std::vector<const DaemonPod*> outdated = {};
   std::set<std::string> away = {};  // Nodes without a daemon that serves.
 };
 
-// Of each node its clique, by whatever knows: its pod, its label, its last entry in status.
+// Returns the clique of each node: from its pod, else its label, else its last entry in status.
 std::map<std::string, std::string> CliquesOfNodes(const Observed& observed,
                                                   const std::vector<DaemonPod>& pods) {
   std::map<std::string, std::string> cliques;
@@ -64,20 +64,20 @@ std::map<std::string, std::string> CliquesOfNodes(const Observed& observed,
   return cliques;
 }
 
-// The pod of the clique to replace now; null: none may go.
+// Returns the pod of the clique to replace now. Null if none may be replaced.
 const DaemonPod* Choose(const Observed& observed, const CliqueView& clique) {
   if (clique.outdated.empty() || clique.away.size() > 1) return nullptr;
   if (clique.away.empty()) {
     return *std::ranges::min_element(clique.outdated, {},
                                      [](const DaemonPod* pod) { return pod->node; });
   }
-  // One is away already. If it is outdated itself, what it waits for may be its replacement.
+  // One daemon is missing already. If it is outdated, it may need the replacement to serve.
   const std::string& node = *clique.away.begin();
   const auto its = std::ranges::find(clique.outdated, node, &DaemonPod::node);
   return its == clique.outdated.end() || IsLost(observed, node) ? nullptr : *its;
 }
 
-// The pod that was to go, and has not; null: it has.
+// Returns the pod that was to be deleted, if it still exists. Null if it does not.
 const DaemonPod* FindReplaced(const std::vector<DaemonPod>& pods, const Replacement& begun) {
   const auto pod = std::ranges::find_if(pods, [&](const DaemonPod& one) {
     return one.meta.uid == begun.replaced && !one.meta.deleting;
@@ -85,7 +85,7 @@ const DaemonPod* FindReplaced(const std::vector<DaemonPod>& pods, const Replacem
   return pod == pods.end() ? nullptr : &*pod;
 }
 
-// Nodes of the domain without a daemon that serves.
+// Returns the nodes of the domain without a daemon that serves.
 std::set<std::string> NodesAway(const Observed& observed, const Membership& membership,
                                 const std::vector<DaemonPod>& pods) {
   std::set<std::string> nodes;
@@ -97,7 +97,7 @@ std::set<std::string> NodesAway(const Observed& observed, const Membership& memb
   return nodes;
 }
 
-// The cliques with a node that a claim of the domain is allocated on; nullopt: it may be any.
+// Returns the cliques with a node on which a claim is allocated. Has no value if it may be any.
 std::optional<std::set<std::string>> CliquesInUse(const Observed& observed,
                                                   const std::map<std::string, std::string>& cliques,
                                                   const std::vector<api::ResourceClaim>& claims) {
@@ -117,7 +117,7 @@ std::optional<std::set<std::string>> CliquesInUse(const Observed& observed,
   return in_use;
 }
 
-// Deletes of `pods` those that are due and that nobody needs, as `claims` show.
+// Returns the replacements that are due, of `pods` that no job in `claims` needs.
 std::vector<Action> PodsToReplace(const Observed& observed, const Membership& membership,
                                   const std::vector<DaemonPod>& pods,
                                   const std::vector<api::ResourceClaim>& claims) {
@@ -135,7 +135,7 @@ std::vector<Action> PodsToReplace(const Observed& observed, const Membership& me
         .key = pod.meta.key, .uid = pod.meta.uid, .node = pod.node, .clique = clique});
   };
   std::map<std::string, CliqueView> views;
-  std::set<std::string> unknown;  // Nodes that are away, and whose clique nobody knows.
+  std::set<std::string> unknown;  // Nodes without a daemon, in an unknown clique.
   for (const std::string& node : NodesAway(observed, membership, pods)) {
     const auto it = cliques.find(node);
     (it == cliques.end() ? unknown : views[it->second].away).insert(node);
@@ -146,7 +146,7 @@ std::vector<Action> PodsToReplace(const Observed& observed, const Membership& me
     if (it != cliques.end()) {
       views[it->second].outdated.push_back(&pod);
     } else if (!pod.ready && !IsLost(observed, pod.node)) {
-      // It never came so far as to join a clique: nobody relies on it.
+      // The pod never joined a clique, so no job relies on it.
       unknown.erase(pod.node);
       replace(pod, pod.node);
     }
@@ -155,7 +155,7 @@ std::vector<Action> PodsToReplace(const Observed& observed, const Membership& me
     if (!always && in_use->contains(id)) continue;
     if (const auto begun = observed.memory.replacements.find(id);
         begun != observed.memory.replacements.end()) {
-      // Not settled yet. What became of its deletion is not known if the pod is still there.
+      // Not settled yet. If the pod still exists, the outcome of its deletion is unknown.
       const DaemonPod* pod = FindReplaced(pods, begun->second);
       if (pod != nullptr) replace(*pod, id);
       continue;
@@ -177,8 +177,9 @@ std::string DescribePod(const DaemonPod& pod) {
          (pod.trouble.empty() ? "" : " (" + pod.trouble + ")");
 }
 
-// When the daemon, which does not serve, should have: by this process's own clock if it saw the pod
-// come, so that a wall clock that is wrong stops no rollout; else by the pod's age.
+// Returns the time until a daemon that does not serve is overdue. Measures by this process's clock
+// if it saw the pod start, so that a wrong wall clock stops no rollout. Otherwise uses the pod's
+// age.
 milliseconds UntilOverdue(const Observed& observed, const DaemonPod& pod, const Instant& now) {
   const auto deadline = observed.facts.rollout.deadline;
   const auto seen = observed.memory.unready_since.find(pod.meta.uid);
@@ -189,8 +190,8 @@ milliseconds UntilOverdue(const Observed& observed, const DaemonPod& pod, const 
   return std::chrono::ceil<milliseconds>(made + deadline - now.wall);
 }
 
-// A daemon of a changed template that should serve by now: one that took the place of another, or
-// that a new job needs. Adds when one may fail to `roll`.
+// Finds a daemon of a changed template that should serve by now: a replacement, or one for a new
+// job. Requeues for the time at which one may fail.
 void FindFailure(const Observed& observed, const Instant& now, Rollout& rollout) {
   const std::chrono::seconds deadline = observed.facts.rollout.deadline;
   for (const auto& [clique, replacement] : observed.memory.replacements) {
@@ -201,13 +202,13 @@ void FindFailure(const Observed& observed, const Instant& now, Rollout& rollout)
   for (const api::DaemonSet& set : observed.children.daemon_sets) {
     const bool is_changed = !set.template_hash.empty() && set.template_generation > 1;
     if (!is_changed) continue;
-    std::vector<const DaemonPod*> made;  // From it as it is now.
+    std::vector<const DaemonPod*> made;  // From the current template.
     for (const DaemonPod& pod : observed.children.daemon_pods) {
       if (IsMadeBy(pod, set.meta.uid) && pod.template_hash == set.template_hash) {
         made.push_back(&pod);
       }
     }
-    // If one serves, its template does; what is wrong with another is its node's.
+    // If one daemon serves, the template works. A failure of another is a problem of its node.
     if (std::ranges::any_of(made, [](const DaemonPod* pod) { return Serves(*pod); })) continue;
     for (const DaemonPod* pod : made) {
       const bool is_going = pod->terminal || pod->meta.deleting;
@@ -262,7 +263,7 @@ std::map<std::string, Replacement> FindReplacements(const Observed& observed,
     const bool is_labelled = std::ranges::any_of(
         observed.children.labelled_nodes,
         [&](const api::Node& node) { return node.meta.key.name == replacement.node; });
-    if (pod == pods.end() && !is_labelled) continue;  // No daemon is wanted there any more.
+    if (pod == pods.end() && !is_labelled) continue;  // The node no longer needs a daemon.
     const bool is_kept = pod != pods.end() && pod->second->meta.uid == replacement.replaced &&
                          !pod->second->meta.deleting;
     if (is_kept && now - replacement.began >= kShownWithin) continue;
@@ -295,7 +296,7 @@ Rollout PlanRollout(const Observed& observed, const Membership& membership, cons
   if (observed.facts.MissingUntil("delete", kube::kPods)) return rollout;
   // Claims that cannot be read may be on any node.
   if (!observed.facts.views.claims_are_read && !MayRestartUnderJob(observed)) return rollout;
-  // Most passes end here, or find that somebody is away: only then is it worth live reads.
+  // In most passes the cache shows no pod that is due, and no live reads are needed.
   const Children& cached = observed.children;
   const auto due = PodsToReplace(observed, membership, cached.daemon_pods, cached.claims);
   if (due.empty()) return rollout;

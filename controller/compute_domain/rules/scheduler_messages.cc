@@ -11,16 +11,16 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A scheduler at work needs no explanation; one that has found nothing for this long does.
+// A pod that has waited less long needs no explanation.
 constexpr std::chrono::seconds kPatience{5};
 constexpr std::chrono::seconds kLookAgainMin{10};
 constexpr std::chrono::seconds kLookAgainMax{300};
-// In the scheduler's words when no device is left for a claim, of kube-scheduler as of others.
+// Part of the message if no device is left for a claim. Other schedulers use it, too.
 constexpr std::string_view kNoDevice = "cannot allocate all claims";
-// So many pods are read: conditions name no more, and those that wait mostly wait for the same.
+// Limits the pods that are read. Conditions name no more, and most of them have the same cause.
 constexpr std::size_t kPodsMax = 5;
 
-// The pod that a claim was made for; null: it stands by itself, or was made for something else.
+// Returns the pod that a claim was created for. Null if it was not created for a pod.
 const kube::OwnerReference* PodOf(const api::ResourceClaim& claim) {
   const kube::OwnerReference* owner = claim.meta.ControllerOwner();
   return owner != nullptr && owner->kind == "Pod" && !owner->name.empty() ? owner : nullptr;
@@ -75,8 +75,8 @@ SchedulerMessages PlanSchedulerMessages(const Observed& observed, const Instant&
                                                          ? now.monotonic
                                                          : observed.memory.scheduler_messages_read;
   if (read) {
-    // Ever later, since what the scheduler says changes less and less. By how long they had waited
-    // when it was read: how long they have waited by now grows as fast as time passes.
+    // The interval grows, because the messages change ever less. It depends on the waiting time at
+    // the last read. The waiting time until now grows as fast as the clock.
     const auto had_waited = std::chrono::floor<milliseconds>(waited - (now.monotonic - *read));
     const milliseconds period = std::clamp<milliseconds>(had_waited, kLookAgainMin, kLookAgainMax);
     rest = std::chrono::ceil<milliseconds>(*read + period - now.monotonic);

@@ -18,7 +18,7 @@ std::vector<std::string> WithHolders(const std::map<std::string, std::string>& o
   return texts;
 }
 
-// Each by itself, such as "pods/train-2 (Unschedulable: ...)".
+// Describes each waiting pod, e.g. "pods/train-2 (Unschedulable: ...)".
 std::vector<std::string> EachThatWaits(const Observed& observed) {
   std::vector<std::string> texts;
   for (const auto& [messages, pods] : FindWaiting(observed)) {

@@ -22,15 +22,15 @@ bool HasReason(const api::DomainStatus& status, std::string_view reason) {
          status.conditions.end();
 }
 
-// Whether the daemons that a DaemonSet had made go with it. Those of one that was deleted with
-// --cascade=orphan belong to nobody, and the next one takes them over as they run.
+// Returns whether a DaemonSet's daemons were deleted with it. After --cascade=orphan they have no
+// owner, and the next DaemonSet adopts them while they run.
 bool GoWithTheirSet(const std::vector<api::DaemonPod>& pods) {
   return pods.empty() || std::ranges::any_of(pods, [](const api::DaemonPod& pod) {
            return pod.meta.ControllerOwner() != nullptr;
          });
 }
 
-// Whether all children were there when the status was written.
+// Returns whether all children existed when the status was written.
 bool HadChildren(const api::DomainStatus& status) {
   return status.Find(api::kConditionReady) != nullptr &&
          std::ranges::none_of(status.conditions, [](const kube::Condition& condition) {
@@ -39,7 +39,7 @@ bool HadChildren(const api::DomainStatus& status) {
          });
 }
 
-// Empty: nothing is told.
+// Returns the type of the Event for a reason. Empty if the reason gives no Event.
 std::optional<EventType> TypeOf(const std::string& name) {
   const Reason* reason = FindReason(name);
   if (reason == nullptr) return EventType::kNormal;
@@ -58,7 +58,7 @@ class EventBuilder {
  public:
   explicit EventBuilder(const Observed& observed) : observed_(observed) {}
 
-  // A reason that several conditions share is told once.
+  // A reason that several conditions share gives one Event.
   [[nodiscard]] Events operator()(const WriteStatus& write) const {
     const api::DomainStatus& before = observed_.domain->status;
     Events events;
@@ -102,13 +102,13 @@ class EventBuilder {
   }
 
   [[nodiscard]] Events operator()(const WriteIdentity& write) const {
-    if (!write.owners.IsNull()) return {};  // Adopted, which changes nothing for anybody.
+    if (!write.owners.IsNull()) return {};  // Adoption changes nothing for users.
     return {OfDomain(EventType::kNormal, api::kEventRepaired, "Updating",
                      NameOf(write.kind) + " " + kube::ToString(write.object.key) +
                          " had lost labels. They were restored.")};
   }
 
-  // The daemons go although their channels are in use: the grace is over. Or one is replaced.
+  // Reports replaced daemons, duplicates, and daemons deleted under a job after the grace period.
   [[nodiscard]] Events operator()(const Delete& remove) const {
     if (remove.kind == Kind::kDaemonPod) {
       return {OfDomain(EventType::kNormal, api::kEventDaemonReplaced, "Rolling",
@@ -147,7 +147,7 @@ class EventBuilder {
                          ", because no daemon is left there: " + Join(left) + ".")};
   }
 
-  // While a domain is being deleted, its labels go as a matter of course.
+  // No Event while a domain is being deleted, because its labels are then expected to be removed.
   [[nodiscard]] Events operator()(const RemoveNodeLabel& remove) const {
     kube::ObjectMeta meta = {.key = {.name = remove.node}};
     const auto known = observed_.nodes.find(remove.node);
@@ -169,7 +169,7 @@ class EventBuilder {
     return {std::move(event)};
   }
 
-  // Everything else passes without a word.
+  // All other actions give no Event.
   template <typename Other>
   [[nodiscard]] Events operator()(const Other& /*action*/) const {
     return {};
@@ -200,8 +200,8 @@ class EventBuilder {
             .regarding = Domain()};
   }
 
-  // Who has the name hears of it, too: the domain whose template it is, else the template. They lie
-  // in the same namespace, so nobody learns of another's objects.
+  // Also informs the holder of the name: the domain that owns the template, or the template itself.
+  // It is in the same namespace, so the Event reveals nothing about other namespaces.
   void AddNameHolders(Events& events) const {
     for (const auto& [name, read] : observed_.evidence.names) {
       const bool is_found = read.is == NameCheck::Is::kFound;

@@ -13,7 +13,7 @@ namespace {
 
 using api::DomainStatus;
 
-// What CONTRACT calls the global status: what NVIDIA's users and tools read.
+// Returns whether `status.status` is Ready, which NVIDIA's users and tools read.
 bool IsGloballyReady(const StatusInput& input) {
   const Observed& observed = input.observed;
   const Analysis& analysis = input.analysis;
@@ -42,7 +42,7 @@ void AddCondition(const StatusInput& input, std::string_view type, const Verdict
   status.conditions.push_back(std::move(condition));
 }
 
-// The members by clique, and how many of them are ready.
+// Counts the members of each clique, and the ready ones.
 std::vector<api::CliqueSummary> SummarizeCliques(const std::vector<api::Member>& members) {
   std::map<std::string, api::CliqueSummary> cliques;
   for (const api::Member& member : members) {
@@ -86,13 +86,13 @@ void AddConditions(const StatusInput& input, const std::optional<DeletionWait>& 
   AddCondition(input, api::kConditionDeletionBlocked, deletion, status);
 }
 
-// A reader must not go on trusting what was Ready: that is written at once.
+// Such a change is written after a short window, because readers trust Ready.
 bool TakesReadinessAway(const DomainStatus& before, const DomainStatus& after) {
   if (before.status == "Ready" && after.status != "Ready") return true;
   return LosesReadiness(before.nodes, after.nodes);
 }
 
-// Whether a write would change anything that the installed CRD keeps.
+// Returns whether a write would change nothing that the installed CRD keeps.
 bool IsSame(const Observed& observed, const DomainStatus& status) {
   const DomainStatus& before = observed.domain->status;
   if (!observed.facts.status_is_pruned) return before == status;

@@ -16,11 +16,11 @@ namespace {
 using base::ErrorCode, base::Fail, base::Result;
 using json::Value;
 
-// The kubelet waits for 45 s in all.
+// The kubelet waits for 45 s in total.
 constexpr std::chrono::seconds kTimeout{10};
 constexpr std::size_t kObjectMax = 4U << 20;
 constexpr int kPage = 250;
-// Kubelets write their nodes every few seconds at most.
+// Conflicts are rare: kubelets write their nodes every few seconds at most.
 constexpr int kTriesMax = 3;
 constexpr std::size_t kRuntimeMax = 64;
 
@@ -36,7 +36,7 @@ kube::Resource InVersion(kube::Resource resource, SliceApi version) {
   return resource;
 }
 
-// `use(item)` for all objects of a collection.
+// Calls `use(item)` for each object of a collection.
 template <typename Use>
 Result<void> ForEach(http::Transport& transport, const kube::Resource& resource,
                      const std::string& ns, Use use) {
@@ -112,7 +112,7 @@ Result<void> DeleteSlice(http::Transport& transport, const kube::ObjectMeta& met
   return {};
 }
 
-// Devices that say less than they should are worse than none.
+// Deletes a slice with missing content, which is worse than no slice.
 Result<SliceWritten> KeepIfItHolds(http::Transport& transport, SliceWritten written, SliceApi api) {
   if (!written.holds) TRY(DeleteSlice(transport, written.meta, api));
   return written;
@@ -152,7 +152,7 @@ Result<std::vector<ClaimToPrepare>> ReadClaimsOf(http::Transport& transport, Sli
     keys.push_back({.ns = std::string(claim["metadata"]["namespace"].AsString()),
                     .name = std::string(claim["metadata"]["name"].AsString())});
   }));
-  // There are few: each is read as it stands, because what is noted of it is compared with that.
+  // There are few. Each is read alone, because its exact text is compared with the checkpoint.
   for (const kube::ObjectKey& key : keys) {
     const auto reply =
         Send(kube::GetRequest(InVersion(kube::kResourceClaims, version), key), transport);
@@ -190,7 +190,7 @@ Result<api::Node> ChangeLabel(http::Transport& transport, const std::string& nod
   const bool is_domain = change.which == LabelChange::Which::kDomain;
   for (int tries = 0;; ++tries) {
     if ((is_domain ? seen.domain : seen.clique) != change.from) return seen;
-    // A merge patch with the version is taken as a PUT is: only of what was seen.
+    // With the version, a merge patch applies only to the node that was read, like a PUT.
     Value labels = Value::Object({{is_domain ? api::kDomainLabel : api::kNodeCliqueLabel,
                                    change.to.empty() ? Value() : Value(change.to)}});
     const Value patch =

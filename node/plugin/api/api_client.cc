@@ -14,10 +14,10 @@ kube::ReflectorOptions SlicesOf(const std::string& node) {
           .field_selector = "spec.driver=" + std::string(api::kDriver) + ",spec.nodeName=" + node};
 }
 
-// Who may not watch cliques is told so once, and looks whether that is still so from time to time.
+// A plugin that may not watch cliques is refused, and tries again after this time.
 constexpr std::chrono::minutes kRefusedFor(10);
 
-constexpr std::size_t kQueues = 4;  // Of PluginApiClient::Queue.
+constexpr std::size_t kQueues = 4;  // Values of PluginApiClient::Queue.
 
 SliceApi SliceApiOf(std::string_view version) {
   for (const SliceApi api : {SliceApi::kV1, SliceApi::kV1Beta2}) {
@@ -28,7 +28,7 @@ SliceApi SliceApiOf(std::string_view version) {
 
 }  // namespace
 
-// One clique, on a thread of its own.
+// The watch of one clique, on its own thread.
 struct PluginApiClient::CliqueWatch {
   CliqueWatch(PluginApiClient& link, kube::ObjectKey which)
       : key(std::move(which)),
@@ -47,7 +47,7 @@ struct PluginApiClient::CliqueWatch {
   kube::Reflector reflector;
   std::atomic<bool> has_read = false;
   std::atomic<bool> is_refused = false;
-  std::jthread thread;  // Last: it uses the others.
+  std::jthread thread;  // Last, because it uses the others.
 };
 
 PluginApiClient::PluginApiClient(kube::ClientConfig config, const std::string& node,

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Folders of a driver's root, as distributions have them.
+// Folders of programs below a driver's root, as in distributions.
 constexpr std::array<std::string_view, 8> kProgramFolders = {
     "", "/opt/bin", "/usr/bin", "/usr/sbin", "/bin", "/sbin", "/usr/local/bin", "/usr/local/sbin"};
 constexpr std::array<std::string_view, 7> kPrograms = {
@@ -33,7 +33,7 @@ constexpr std::array<std::string_view, 3> kDeviceFolders = {"/dev", "/dev/nvidia
 constexpr std::array<std::string_view, 3> kNoDevices = {"nvidia-fs", "nvidia-nvswitch",
                                                         "nvidia-nvlink"};
 
-// Names in a folder, in order; none if it is not there.
+// Returns the names in a folder, in order. Empty if the folder does not exist.
 std::vector<std::string> NamesIn(const std::string& folder) {
   std::vector<std::string> names;
   static_cast<void>(cdi::ForEachName(folder, [&](const auto& name) { names.push_back(name); }));
@@ -41,7 +41,7 @@ std::vector<std::string> NamesIn(const std::string& folder) {
   return names;
 }
 
-// A folder that is a link to another is that one.
+// Folders that are links are skipped, because the folder behind the link is searched, too.
 bool IsLink(const std::string& path) {
   std::error_code error;
   return fs::is_symlink(path, error);
@@ -204,7 +204,7 @@ cdi::Spec BaseSpec(const DriverFiles& files, const BaseSpecOptions& options) {
     AddHooks(files, options, edits);
     for (const DriverFiles::Library& library : files.libraries) {
       if (library.path.find("/libcuda.so.") == std::string::npos) continue;
-      // By which the hook for compatibility finds it.
+      // The hook for compatibility finds the library by this variable.
       edits.env.push_back("NVIDIA_CTK_LIBCUDA_DIR=" + FolderOf(library.path));
       break;
     }

@@ -22,7 +22,7 @@ bool IsSameFile(const struct ::stat& one, const struct ::stat& other) {
          one.st_mtim.tv_sec == other.st_mtim.tv_sec && one.st_mtim.tv_nsec == other.st_mtim.tv_nsec;
 }
 
-// All zero if there is no file.
+// Returns zeros if the file does not exist.
 struct ::stat StatOf(const std::string& path) {
   struct ::stat found = {};
   if (::stat(path.c_str(), &found) != 0) return {};

@@ -19,7 +19,7 @@ constexpr std::size_t kTextMax = 64U << 10;
 constexpr const char* kChannels = "nvidia-caps-imex-channels";
 constexpr const char* kCapabilities = "nvidia-caps";
 
-// The next line; `text` goes on behind it.
+// Removes the next line from the front of `text`.
 std::string_view NextLine(std::string_view& text) {
   const std::size_t end = text.find('\n');
   const std::string_view line = text.substr(0, end);
@@ -33,7 +33,7 @@ std::optional<std::int64_t> NumberIn(std::string_view text) {
   return *number;
 }
 
-// Errors of what is read are not those of the fabric.
+// Turns an error of reading into kNotFound, because it is not an error of the fabric.
 base::Error NotThere(base::Error error) {
   error.code = ErrorCode::kNotFound;
   return error;
@@ -72,7 +72,7 @@ Result<void> ReadDriver(const HostPaths& paths, const HostNeeds& needs, Host& ho
   return {};
 }
 
-// Whether the host has NVLink switches of its own: as devices, or behind a management port.
+// Returns whether the host has NVLink switches, as devices or behind a management port.
 bool HasSwitches(const std::string& driver_root) {
   namespace fs = std::filesystem;
   std::error_code error;

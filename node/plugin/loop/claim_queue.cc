@@ -15,11 +15,11 @@ namespace {
 using base::Result;
 
 constexpr std::chrono::milliseconds kLockPause{20};
-// The time in which a pod is replaced on its node, as by a StatefulSet or a Job.
+// Covers the time in which a StatefulSet or a Job replaces a pod on its node.
 constexpr std::chrono::seconds kLabelKept{5};
 constexpr base::BackoffPolicy kBackoff = {.first = std::chrono::milliseconds(100),
                                           .most = std::chrono::seconds(2)};
-// More than the rule ever returns in a row.
+// More steps than the rule ever returns in a row.
 constexpr int kStepsMax = 32;
 
 kubelet::Device DeviceOf(const PreparedDevice& device) {
@@ -150,19 +150,19 @@ bool ClaimQueue::KeepsLabel(const ClaimRequest& request) const {
   const auto use = it == claims.end() ? std::nullopt : UseOf(it->second);
   const bool has_label =
       use && use->type == DeviceType::kChannel && state_.node && state_.node->domain == use->domain;
-  // A younger instance may have prepared another claim of the domain since this was decided. It
-  // takes the label off itself, once nobody needs it.
+  // A younger instance may have prepared another claim of the domain since. It removes the label
+  // itself when no claim needs it.
   return has_label && (state_.IsAlive(use->domain) || state_.is_superseded());
 }
 
 ClaimStep ClaimQueue::DecidePrepare(ClaimRequest& request) {
   const NodeObservation observed = Observe(request);
   FetchMissing(request, observed);
-  // Without the host nothing new is prepared, so the claim is of no use.
+  // Without the host no claim can be prepared, so the claim is not used.
   const ClaimToPrepare* claim = request.claim && state_.host ? &*request.claim : nullptr;
   ClaimStep step = plugin::Prepare(state_.self, request.name.uid, claim,
                                    state_.checkpoint_file.checkpoint(), observed);
-  // Device numbers and files of a driver that was replaced are another device's, or do not exist.
+  // After a change of driver, the old device numbers and files are wrong or do not exist.
   if (std::holds_alternative<WriteSpec>(step) && state_.NoticeOtherDriver()) {
     return WaitOrAnswer(request,
                         "NVIDIA's driver has changed, reading it again" +
@@ -181,7 +181,7 @@ NodeObservation ClaimQueue::Observe(const ClaimRequest& request) const {
                               .now = state_.clock.Now()};
   if (observed.node_read) observed.node_domain = state_.node->domain;
   const auto spec = cdi::ReadClaim(state_.settings.cdi_folder, request.name.uid);
-  // An unreadable file exists, and is to be replaced.
+  // An unreadable file exists, and must be replaced.
   observed.has_spec = !spec || *spec;
   if (spec) observed.spec = *spec;
   const Wanted* wanted = request.wanted();
@@ -215,7 +215,7 @@ void ClaimQueue::FetchMissing(ClaimRequest& request, const NodeObservation& obse
 }
 
 void ClaimQueue::FetchClaimOf(ClaimRequest& request) {
-  // The version in which the server serves claims is known once the slices are read.
+  // The served version of claims is known once the slices are read.
   if (state_.api == nullptr || !state_.api->slices()) return;
   request.asking = true;
   const SliceApi version = state_.api->dra_version();
@@ -238,8 +238,8 @@ void ClaimQueue::FetchClaimOf(ClaimRequest& request) {
   });
 }
 
-// A channel's domain is in the namespace of its claim. A domain that is deleted does not come back:
-// its UID was assigned when it was created.
+// A channel's domain is in the namespace of its claim. A deleted domain never returns, because its
+// UID was assigned when it was created.
 void ClaimQueue::FetchDomain(ClaimRequest& request, const std::string& domain) {
   request.asking = true;
   state_.api->Enqueue(PluginApiClient::Queue::kReads,
@@ -306,7 +306,7 @@ Result<void> ClaimQueue::ChangeLabel(ClaimRequest& request, LabelChange change) 
 void ClaimQueue::Fail(ClaimRequest& request, const base::Error& error) {
   const std::string before = std::exchange(request.failed, json::OneLine(error.message, 1000));
   request.next = state_.clock.Now() + request.backoff.Next(kBackoff);
-  // The kubelet is told at the deadline.
+  // The kubelet gets the error at the deadline.
   state_.logger.Log(
       before == request.failed ? base::LogLevel::kDebug : base::LogLevel::kInfo,
       "Processing a claim failed, will retry",

@@ -58,7 +58,7 @@ bool DomainReadiness::BeginPoll(TimePoint next) {
   return polling_;
 }
 
-// NVIDIA's roles let a plugin read cliques and not watch them.
+// NVIDIA's roles allow a plugin to read cliques, but not to watch them.
 void DomainReadiness::PollClique(const std::string& domain) {
   if (!BeginPoll(poll_next_)) return;
   state_.api->Enqueue(PluginApiClient::Queue::kReads,

@@ -21,7 +21,7 @@ constexpr std::chrono::milliseconds kLockPause{50};
 // unprepares the claim.
 constexpr std::chrono::minutes kMissingFor{1};
 
-// To list the claims of all tenants is granted for as long as a checkpoint is unreadable.
+// Permission to list claims of all tenants is granted only while a checkpoint is unreadable.
 base::Error WithAdvice(base::Error error, const std::string& ns) {
   if (!kube::IsMissingPermission(error)) return error;
   const std::string role = "cdom-kubelet-plugin-recovery";
@@ -37,7 +37,7 @@ base::Error WithAdvice(base::Error error, const std::string& ns) {
 
 void GarbageCollector::CheckForGarbage() {
   if (!MayBegin()) return;
-  // The deletion of a domain waits for its labels.
+  // The deletion of a domain waits until its labels are removed.
   const bool is_label_kept = state_.label_kept_until != TimePoint();
   if (is_label_kept && !state_.IsAlive(state_.node->domain)) {
     state_.label_kept_until = state_.clock.Now();
@@ -52,7 +52,7 @@ void GarbageCollector::CollectSoon(TimePoint least) {
   next_ = std::min(next_, std::max(least, state_.clock.Now() + kSoon));
 }
 
-// Everything that it relies on has been read.
+// Returns whether everything that it needs has been read.
 bool GarbageCollector::MayBegin() const {
   return state_.api != nullptr && state_.api->domains().has_read() && state_.api->slices() &&
          state_.node && !state_.node_writing && !asking_;
@@ -113,8 +113,8 @@ bool GarbageCollector::HasUnknownDomains(const NodeResidue& residue) const {
   });
 }
 
-// That something is not in a cache is no reason to remove anything. Only folders that are there
-// before it is asked: the domain of one that comes meanwhile may be younger than the answer.
+// A missing cache entry proves no deletion, so domains are read live. `folders` existed before that
+// read: a later folder may belong to a domain that is newer than the answer.
 void GarbageCollector::CheckDomains(std::vector<std::string> folders) {
   asking_ = true;
   state_.api->Enqueue(PluginApiClient::Queue::kReads,
@@ -158,7 +158,7 @@ void GarbageCollector::CollectGarbage(std::set<std::string> domains_gone) {
   });
 }
 
-// Another instance, a person or a controller took it away. Without it the daemon of the domain ends
+// Another instance, a person or a controller removed the label. Without it the domain's daemon ends
 // under the pods that use it.
 void GarbageCollector::PutLabelBack(const std::string& domain) {
   const TimePoint now = state_.clock.Now();

@@ -14,7 +14,7 @@ using base::ErrorCode, base::Result;
 
 constexpr std::chrono::minutes kPeriod{10};
 constexpr std::size_t kBaseSpecMax = std::size_t{4} << 20U;
-// A fabric that forms, or a device that is to come, is there soon; a lost GPU is not.
+// A fabric that forms, or a device that is missing, will be ready soon. A lost GPU will not.
 constexpr base::BackoffPolicy kSoon = {.first = std::chrono::seconds(2),
                                        .most = std::chrono::seconds(10)};
 constexpr base::BackoffPolicy kRetry = {.first = std::chrono::seconds(2),
@@ -23,7 +23,7 @@ constexpr const char* kOwnHook = "/usr/bin/nvidia-cdi-hook";
 
 Result<HostWatcher::Read> HostWatcher::ReadAll(const Settings& settings, const HostPaths& paths,
                                                const std::string& hook) {
-  // First: what changes meanwhile is noticed later.
+  // The mark is read first, so that a change during the other reads is noticed later.
   Read read = {.mark = DriverMark(paths)};
   read.host = TRY(ReadHost(
       paths, {.strictness = settings.crash_on_fabric_errors ? nvml::Strictness::kAllAttached
@@ -44,7 +44,7 @@ Result<HostWatcher::Read> HostWatcher::ReadAll(const Settings& settings, const H
 
 void HostWatcher::Turn() {
   const TimePoint now = state_.clock.Now();
-  // What failed is not read sooner for being outdated.
+  // A failed read is not repeated sooner because the host is outdated.
   const bool is_outdated = state_.is_host_outdated && said_.empty();
   if (reading_ || (now < next_ && !is_outdated)) return;
   const Settings& settings = state_.settings;
@@ -94,7 +94,7 @@ void HostWatcher::Take(const Result<Read>& read) {
 }
 
 Result<void> HostWatcher::TakeOver(const Read& read) {
-  // A container runtime reads all CDI specs again when one is written.
+  // Writes only a changed spec: a container runtime then reads all CDI specs again.
   const std::string& folder = state_.settings.cdi_folder;
   const std::string base_file(cdi::kBaseFile);
   const auto on_disk = base::ReadFile(folder + "/" + base_file, kBaseSpecMax);
@@ -103,7 +103,7 @@ Result<void> HostWatcher::TakeOver(const Read& read) {
   }
   state_.driver_mark = read.mark;
   state_.is_host_outdated = false;
-  // A fabric that is there no longer was lost, and the channels that were given depend on it.
+  // The fabric was lost. Channels that pods have depend on it, so the clique stays.
   const bool keeps = read.host.clique.empty() && !state_.self.clique.empty();
   if (!state_.host || *state_.host != read.host) {
     state_.logger.Info("Read the host", {{"driver", read.host.driver_version},

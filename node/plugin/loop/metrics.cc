@@ -11,7 +11,7 @@ namespace {
 
 using prometheus::Registry;
 
-// As NVIDIA's plugin has them: 0.05 s, and twice as much eight times.
+// The buckets of NVIDIA's plugin: 0.05 s, doubled eight times.
 const prometheus::Histogram::BucketBoundaries& Buckets() {
   static const prometheus::Histogram::BucketBoundaries buckets = {0.05, 0.1, 0.2, 0.4, 0.8,
                                                                   1.6,  3.2, 6.4, 12.8};

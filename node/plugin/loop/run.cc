@@ -29,12 +29,12 @@ using base::Result;
 
 constexpr std::size_t kBootIdMax = 128;
 constexpr std::chrono::milliseconds kLockPause{50};
-// Of a loop that has nothing to do; a longer silence means that it hangs.
+// The longest turn of a loop without work. After a much longer silence the loop hangs.
 constexpr std::chrono::seconds kTurnMost{5};
 constexpr std::chrono::seconds kSilenceMost{90};
 constexpr std::chrono::seconds kUnlabelTime{5};
 constexpr std::chrono::milliseconds kLastLetters{10};
-// What waits is answered after 40 s at the latest.
+// A call that waits is answered after 40 s at the latest.
 constexpr std::chrono::seconds kServeOutMost{42};
 
 Result<std::string> ReadBootId(const std::string& path) {
@@ -46,12 +46,12 @@ Result<std::string> ReadBootId(const std::string& path) {
   return text;
 }
 
-// All devices stand and fall with the fabric.
+// All devices depend on the fabric.
 std::vector<kubelet::DeviceHealth> HealthOf(const PluginState& state) {
   using Is = kubelet::DeviceHealth::Is;
   Is is = state.host ? Is::kHealthy : Is::kUnknown;
   if (state.fabric_error_since) is = Is::kUnhealthy;
-  // What NVML reports of a fabric that works all the same is told, and judged by the reader.
+  // NVML may report problems of a fabric that works. They are in the message, for the reader.
   const std::string health = state.host ? state.host->fabric_health : "";
   std::vector<kubelet::DeviceHealth> devices;
   for (const DeviceType type : {DeviceType::kChannel, DeviceType::kDaemon}) {
@@ -64,13 +64,13 @@ std::vector<kubelet::DeviceHealth> HealthOf(const PluginState& state) {
   return devices;
 }
 
-// What the kubelet asks, as letters to the thread that decides.
+// Passes the kubelet's calls as tasks to the thread that decides.
 class KubeletRequestHandler final : public kubelet::Claims {
  public:
   KubeletRequestHandler(base::TaskQueue& tasks, const base::Clock& clock, base::Logger& logger)
       : tasks_(tasks), clock_(clock), logger_(logger), alive_(clock.Now()) {}
 
-  void Serve(ClaimQueue& claim_queue) { claim_queue_ = &claim_queue; }  // Before anything is asked.
+  void Serve(ClaimQueue& claim_queue) { claim_queue_ = &claim_queue; }  // Must precede any call.
   void SayAlive() { alive_ = clock_.Now(); }
   void SetHealth(std::vector<kubelet::DeviceHealth> health) {
     health_.With([&](auto& known) { known = std::move(health); });
@@ -111,10 +111,10 @@ class KubeletRequestHandler final : public kubelet::Claims {
   base::Guarded<std::vector<kubelet::DeviceHealth>> health_;
 };
 
-// What probes ask, on the HTTP server's thread, of a service that begins later and ends sooner.
+// Answers probes on the HTTP server's thread. The service starts later and ends earlier.
 class Probes {
  public:
-  // Null: there is none (any more).
+  // Null if no service runs.
   void SetService(const kubelet::Service* service) {
     service_.With([&](const auto*& current) { current = service; });
   }
@@ -162,7 +162,7 @@ class PluginProcess {
     request_handler_.Serve(claim_queue_);
   }
   ~PluginProcess() {
-    state_.api.reset();  // Its threads use the others.
+    state_.api.reset();  // Its threads use the other members.
     probes_.SetService(nullptr);
     service_.reset();
   }
@@ -172,11 +172,11 @@ class PluginProcess {
  private:
   [[nodiscard]] Result<void> Prepare();
   void Connect();
-  // Once it is known what was prepared.
+  // Runs once the checkpoint is known.
   [[nodiscard]] Result<void> Serve();
   [[nodiscard]] TimePoint Turn();
-  // Answers what the kubelet has asked, where the next instance is there for what it asks from now
-  // on. Told to ask again, it would do so after a minute.
+  // Answers the calls that wait, while the next instance takes new ones. If told to retry, the
+  // kubelet would do so only after a minute.
   void ServeOut();
   void Shutdown();
 
@@ -195,7 +195,7 @@ class PluginProcess {
   KubeletRequestHandler request_handler_;
   std::unique_ptr<kubelet::Service> service_;
   bool is_leaving_ = false;
-  std::atomic<bool> changed_ = false;  // By the watches, since this was looked at.
+  std::atomic<bool> changed_ = false;  // By watches, since the last turn.
 };
 
 Result<void> PluginProcess::Prepare() {
@@ -226,17 +226,17 @@ void PluginProcess::Connect() {
                                                  });
 }
 
-// Before the API server is heard of: what was prepared is answered and taken back without it.
+// Runs before the API server is known: prepared claims are answered and unprepared without it.
 Result<void> PluginProcess::Serve() {
   if (service_ != nullptr) return {};
   if (auto locked = state_.checkpoint_file.Lock(); !locked) {
     if (locked.error().code == base::ErrorCode::kUnavailable) return {};
     return locked;
   }
-  // By value: what is saved replaces it.
+  // A copy, because Save() replaces the original.
   const Resumed resumed = state_.checkpoint_file.resumed();
   Result<void> saved = {};
-  // Nothing of another boot is left, and an older plugin that takes over must know.
+  // Nothing from another boot remains, and an older plugin that takes over must know that.
   if (!state_.is_rebuilding() && resumed.from != Resumed::From::kThisBoot) {
     saved = state_.Save(resumed.checkpoint);
   }

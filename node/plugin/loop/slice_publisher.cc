@@ -7,7 +7,7 @@
 
 namespace plugin {
 
-// For the watch to see what was written.
+// Time for the watch to show a write.
 constexpr std::chrono::seconds kWatchTime{5};
 constexpr base::BackoffPolicy kBackoff = {.first = std::chrono::milliseconds(500),
                                           .most = std::chrono::seconds(30)};
@@ -23,7 +23,7 @@ std::optional<ResourceSlice> SlicePublisher::Wanted() const {
 }
 
 bool SlicePublisher::IsThere(const std::vector<kube::ObjectMeta>& found, TimePoint now) {
-  if (!written_.holds) return found.empty();  // The server cannot hold it, so it was taken away.
+  if (!written_.holds) return found.empty();  // The server cannot store it, so it was deleted.
   const bool may_be_late = !was_seen_ && now < written_at_ + kWatchTime;
   const auto ours = std::ranges::find(found, written_.meta.uid, &kube::ObjectMeta::uid);
   if (ours == found.end()) return may_be_late;

@@ -17,7 +17,7 @@ struct Version {
   int minor = 0;
 };
 
-// The first two numbers of "1.7.27"; nothing: there are none.
+// Returns the first two numbers of "1.7.27". Empty if there are none.
 std::optional<Version> VersionIn(std::string_view text) {
   Version version;
   const char* const begin = text.data();
@@ -96,7 +96,7 @@ void Checks::Fabric() {
 
 void Checks::ImexOfDaemons() {
   const std::string version = found_.driver_version.empty() ? "" : " " + found_.driver_version;
-  // Where there is no fabric daemons run none.
+  // Without a fabric, daemons do not run IMEX.
   if (found_.fabric == NodeProbe::Fabric::kNone) return;
   if (found_.runs_on_host) {
     Stop(
@@ -108,7 +108,7 @@ void Checks::ImexOfDaemons() {
     const std::string missing = found_.has_imex  ? "nvidia-imex-ctl is"
                                 : found_.has_ctl ? "nvidia-imex is"
                                                  : "nvidia-imex and nvidia-imex-ctl are";
-    // A fabric that never completes, as in some modes of the fabric manager, needs none.
+    // A fabric that never completes, as in some modes of the fabric manager, needs no IMEX.
     const bool may_do_without = found_.fabric == NodeProbe::Fabric::kForming;
     Add(!may_do_without,
         "IMEX: " + missing + " not under the driver's root, " + found_.driver_root +

@@ -62,13 +62,13 @@ bool RunsOnHost(const std::string& cgroups) {
     const auto events = base::ReadFile(cgroups + above + kUnit + "/cgroup.events", kTextMax);
     if (events && events->find("populated 1") != std::string::npos) return true;
   }
-  // Version 1 tells nobody of processes in other namespaces; systemd takes the folder away when the
-  // last one has ended.
+  // Version 1 does not report processes in other namespaces. systemd removes the folder when the
+  // last process has ended.
   std::error_code error;
   return fs::is_directory(cgroups + "/systemd" + kUnit, error);
 }
 
-// By what the program says of itself, on the libraries of its own host.
+// Asks the program for its version, with the libraries of its host.
 std::string ImexVersion(const ProbeContext& context) {
   const base::Program program = {
       .path = "/usr/sbin/chroot",
@@ -107,7 +107,7 @@ bool HasPrepared(const Settings& settings) {
   if (!boot || !text) return false;
   while (!boot->empty() && boot->back() == '\n') boot->pop_back();
   const Resumed resumed = Resume(*std::move(text), *boot);
-  // One that cannot be read may hold some.
+  // An unreadable checkpoint may hold claims.
   return resumed.from == Resumed::From::kUnreadable || !resumed.checkpoint.claims.empty();
 }
 

@@ -19,7 +19,7 @@ constexpr const char* kAdvice =
     "the driver's files may look other than they are: run the plugin with "
     "NVIDIA_VISIBLE_DEVICES=void";
 
-// As the kernel writes it, with \ooo for what would end a field.
+// Decodes a field as the kernel writes it: \ooo stands for characters that end a field.
 std::string Unescape(std::string_view text) {
   constexpr std::size_t kEscape = 4;
   const auto is_octal = [](char c) { return c >= '0' && c <= '7'; };

@@ -27,7 +27,7 @@ std::string_view NameOf(ClaimState state) {
 }
 
 std::optional<ClaimState> StateOf(std::string_view name) {
-  // Of 0.4, which kept every claim that was taken back for a while.
+  // From version 0.4, which kept every released claim for a while.
   if (name == "UnprepareCompleted") return ClaimState::kAborted;
   for (const auto& [state, known] : kStates) {
     if (known == name) return state;
@@ -44,7 +44,7 @@ Value ToJson(const PreparedDevice& device) {
         Value::Object({{"Requests", Value::ArrayOf(device.requests)},
                        {"PoolName", device.pool},
                        {"DeviceName", device.name},
-                       // Nothing was ever put into it is null in Go.
+                       // In Go, a list to which nothing was added is null.
                        {"CDIDeviceIDs",
                         device.cdi_ids.empty() ? Value() : Value::ArrayOf(device.cdi_ids)}})}});
   Value both = Value::Object({{"channel", Value()}, {"daemon", Value()}});
@@ -94,7 +94,7 @@ Result<PreparedDevice> DecodeDevice(const Value& both) {
   const bool is_channel = both["channel"].IsObject();
   const Value& half = is_channel ? both["channel"] : both["daemon"];
   const Value& device = half["device"];
-  // Names of before 25.3 are those of the kubelet's messages.
+  // Before 25.3, the names are those of the kubelet's messages.
   const auto field = [&](std::string_view name, std::string_view old) -> const Value& {
     return device.Find(name) != nullptr ? device[name] : device[old];
   };
@@ -160,7 +160,7 @@ Result<Checkpoint> DecodeView(std::string_view text, DecodeClaimOf decode_claim)
   return checkpoint;
 }
 
-// Takes `word` from the front of `text`, if it is there.
+// Removes `word` from the front of `text`. Returns false if it is not there.
 bool Take(std::string_view& text, std::string_view word) {
   if (!text.starts_with(word)) return false;
   text.remove_prefix(word.size());
@@ -175,7 +175,7 @@ std::optional<std::uint32_t> TakeNumber(std::string_view& text) {
   return number;
 }
 
-// An object, from its bracket to the one that closes it.
+// Removes an object from the front of `text`, up to its closing bracket. Empty if there is none.
 std::optional<std::string_view> TakeObject(std::string_view& text) {
   if (!text.starts_with('{')) return {};
   json::Scanner scanner;
@@ -187,11 +187,11 @@ std::optional<std::string_view> TakeObject(std::string_view& text) {
 }
 
 constexpr std::string_view kSum = R"({"checksum":)";
-// Before it in files of newer plugins, and under no checksum: any two letters or so.
+// Newer plugins write it first, without a checksum. The value has about two letters.
 constexpr std::string_view kVersion = R"({"version":")";
 constexpr std::size_t kVersionMax = 8;
 
-// The file, cut into its parts; they are where Go's encoder puts them.
+// The parts of the file, at the positions where Go's encoder writes them.
 struct Parts {
   std::uint32_t checksum = 0;
   std::optional<std::string_view> v1 = {};
@@ -292,7 +292,7 @@ Resumed Resume(const std::optional<std::string>& text, const std::string& boot_i
     resumed.why = found.error().message;
     return resumed;
   }
-  // Older plugins did not note the boot.
+  // Older plugins did not store the boot ID.
   if (!found->boot_id.empty() && found->boot_id != boot_id) {
     resumed.from = Resumed::From::kOtherBoot;
     return resumed;

@@ -36,7 +36,7 @@ struct Entry {
   OpaqueConfig config = {};
 };
 
-// Those of this driver, by rising precedence.
+// Returns the configs of this driver, in rising precedence.
 Result<std::vector<Entry>> EntriesIn(json::View list, Decoding decoding) {
   std::vector<Entry> of_class;
   std::vector<Entry> of_claim;
@@ -99,7 +99,7 @@ std::optional<DeviceName> ParseDeviceName(std::string_view name) {
   name.remove_prefix(api::kChannelDevicePrefix.size());
   parsed.id = base::ParseNumber<std::int64_t>(name).value_or(-1);
   if (parsed.id < 0 || parsed.id >= kChannels) return {};
-  if (std::to_string(parsed.id) != name) return {};  // One number has one name.
+  if (std::to_string(parsed.id) != name) return {};  // A number has only one name.
   return parsed;
 }
 
@@ -113,7 +113,7 @@ Result<ClaimToPrepare> DecodeResourceClaim(std::string_view text) {
   ClaimToPrepare claim = {.uid = meta.uid, .name = meta.key.name, .ns = meta.key.ns};
   if (json::Value* status = whole.Find("status")) claim.status = std::move(*status);
   claim.is_allocated = claim.status["allocation"].IsObject();
-  // Not from the Value: of two members with one name that keeps the last.
+  // Not from the Value, which keeps the last of two members with the same name.
   claim.wanted = WantedIn(object["status"], Decoding::kStrict);
   return claim;
 }

@@ -12,17 +12,17 @@ namespace plugin {
 
 namespace {
 
-// Twice the time that the kubelet waits for an answer: no late prepare is under way any more.
+// Twice the time that the kubelet waits for an answer. No late prepare is then in progress.
 constexpr std::chrono::seconds kAbortedFor{90};
 
 bool IsOver(const CheckpointClaim& claim, base::Clock::WallTime now) {
   if (claim.state != ClaimState::kAborted) return false;
   const auto since = base::ParseTime(claim.aborted_at);
-  // A clock that was set back must not keep it for ever.
+  // A clock that was set back must not keep the entry forever.
   return !since || now - *since > kAbortedFor || *since - now > kAbortedFor;
 }
 
-// What a claim that was prepared got; none if it cannot have been.
+// Returns what a prepared claim was given. Empty if it cannot have been prepared.
 std::optional<PreparedGroup> GroupOf(const NodeIdentity& self, const ClaimToPrepare& claim,
                                      const NodeResidue& residue) {
   if (!claim.is_allocated || !claim.wanted) return {};
@@ -84,8 +84,8 @@ Checkpoint Rebuild(const NodeIdentity& self, const std::string& boot_id,
     auto group = GroupOf(self, claim, residue);
     if (!group) continue;
     CheckpointClaim entry = StartedClaim(claim);
-    // Without a spec nothing tells that it was ever answered, nor that its domain is of its
-    // namespace: to begin again costs nothing.
+    // Without a spec, nothing shows that the claim was answered, or that its domain is in its
+    // namespace. Preparing it again costs nothing.
     const bool has_spec = !group->devices[0].cdi_ids.empty();
     if (has_spec) {
       entry.state = ClaimState::kCompleted;

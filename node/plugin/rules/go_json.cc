@@ -7,7 +7,7 @@ namespace plugin {
 
 namespace {
 
-// What Go writes for the escape that starts `text`, if it writes another than ours.
+// Returns Go's form of the escape that starts `text`. Empty if cdom's encoder writes the same.
 std::string_view ShortOf(std::string_view text) {
   if (text.starts_with("\\u000d")) return "\\r";
   if (text.starts_with("\\u0009")) return "\\t";
@@ -16,7 +16,7 @@ std::string_view ShortOf(std::string_view text) {
   return {};
 }
 
-// And for a character that ours leaves as it is; `length`: its bytes.
+// Returns Go's escape for a character that cdom's encoder leaves as it is. `length`: its bytes.
 std::string_view EscapeOf(std::string_view text, std::size_t& length) {
   length = 1;
   if (text.front() == '<') return "\\u003c";
@@ -29,13 +29,13 @@ std::string_view EscapeOf(std::string_view text, std::size_t& length) {
   return {};
 }
 
-// A struct of Go: its fields, in their order.
+// A struct of Go: its fields, in order.
 struct Field;
 using Fields = std::span<const Field>;
 struct Field {
   std::string_view name = {};
   bool omitted_if_empty = true;
-  Fields fields = {};  // Of the struct, or of each item of a list of them; none: as it is.
+  Fields fields = {};  // Of the struct or of list items. Empty if the value stays unchanged.
 };
 
 constexpr Field kOpaque[] = {{"driver", false}, {"parameters", false}};
@@ -52,7 +52,7 @@ constexpr Field kRequirement[] = {{"key", false}, {"operator", false}, {"values"
 constexpr Field kTerm[] = {{"matchExpressions", true, kRequirement},
                            {"matchFields", true, kRequirement}};
 constexpr Field kSelector[] = {{"nodeSelectorTerms", false, kTerm}};
-// A struct that is no pointer is never left out, whatever its tag says.
+// A struct that is not a pointer is never omitted, whatever its tag says.
 constexpr Field kAllocation[] = {
     {"devices", false, kDevices}, {"nodeSelector", true, kSelector}, {"allocationTimestamp"}};
 constexpr Field kConsumer[] = {{"apiGroup"}, {"resource", false}, {"name", false}, {"uid", false}};

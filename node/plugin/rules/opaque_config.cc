@@ -12,7 +12,7 @@ namespace plugin {
 
 namespace {
 
-// The last one is a channel's.
+// Only a channel has the last one.
 constexpr std::array<std::string_view, 4> kFields = {"apiVersion", "kind", "domainID",
                                                      "allocationMode"};
 
@@ -50,7 +50,7 @@ bool IsUid(std::string_view text) {
 
 base::Result<OpaqueConfig> DecodeConfig(json::View parameters, Decoding decoding) {
   if (!parameters.IsObject()) return Refuse("they are no object");
-  // What is no text is empty, and so refused.
+  // A value that is not text counts as empty, and is refused.
   const std::string_view version = parameters["apiVersion"].AsString();
   const std::string_view kind = parameters["kind"].AsString();
   const bool is_channel = kind == api::kChannelConfigKind;

@@ -19,8 +19,8 @@ bool IsSameStatus(const json::Value& one, const json::Value& other) {
   return CanonicalClaimStatus(one) == CanonicalClaimStatus(other);
 }
 
-// Another claim that holds the same device. Administrators may look at a daemon's beside it; a
-// channel is held by one claim alone.
+// Returns another claim that holds the same device. Null if there is none. An administrator's claim
+// may use a daemon device in addition. Only one claim may hold a channel.
 const CheckpointClaim* HolderOf(const Wanted& wanted, const std::string& uid,
                                 const Checkpoint& checkpoint) {
   const auto holds = [&wanted](const PreparedDevice& device) {
@@ -40,7 +40,7 @@ const CheckpointClaim* HolderOf(const Wanted& wanted, const std::string& uid,
   return nullptr;
 }
 
-// Whether containers find the claim's devices: in its CDI file, or because it has none to inject.
+// Returns whether containers find the claim's devices: in its CDI file, or because it has none.
 bool IsResolvable(const CheckpointClaim& entry, const NodeObservation& observed) {
   if (observed.spec) return true;
   return std::ranges::none_of(entry.groups, [](const PreparedGroup& group) {
@@ -58,7 +58,7 @@ ClaimStep RestoreSpec(const NodeIdentity& self, const ClaimToPrepare& claim,
   if (!is_channel && !observed.domain) return answer;
   ClaimDevices devices =
       ClaimDevicesOf(self, claim.uid, *claim.wanted, observed.domain.value_or(DomainIdentity()));
-  // The kubelet keeps the names of the devices that it was told first.
+  // The kubelet keeps the device names of the first answer.
   if (devices.spec.devices.empty() || entry.groups != std::vector{devices.group}) return answer;
   return WriteSpec{std::move(devices.spec)};
 }
@@ -72,7 +72,7 @@ std::string Objection(const NodeIdentity& self, const ClaimToPrepare& claim,
   if (wanted.device.pool != self.node) return "the claim was allocated on another node";
   if (wanted.name.type == DeviceType::kDaemon) {
     if (self.host_managed) return "the host runs IMEX: no claim for a daemon is prepared";
-    // A daemon's container is given every device of the node.
+    // A daemon's container gets every device of the node.
     if (claim.ns != self.driver_namespace) {
       return "claims for daemons are prepared in namespace " + self.driver_namespace + " alone";
     }
@@ -82,7 +82,7 @@ std::string Objection(const NodeIdentity& self, const ClaimToPrepare& claim,
   if (wanted.name.type == DeviceType::kChannel && observed.domain->ns != claim.ns) {
     return domain + " is not in namespace " + claim.ns;
   }
-  // Who may write claims is not thereby allowed what an administrator bounds for domains.
+  // Permission to write claims must not exceed what an administrator allows for domains.
   if (wanted.config.all_channels && !observed.domain->has_all_channels) {
     return domain + " gives each pod one channel: spec.channel.allocationMode is not All, as the " +
            "claim's is";
@@ -99,7 +99,7 @@ std::optional<ClaimStep> NodeFor(const NodeIdentity& self, const std::string& do
   }
   if (!observed.node_read) return WaitFor(observed, "node " + self.node + " cannot be read");
   if (observed.node_domain.empty()) {
-    // Its controller takes labels off, and none is to be put back behind it.
+    // The controller removes the labels of a deleted domain, so none may be set after that.
     if (!observed.domain->is_deleting) return LabelNode{domain};
     return WaitFor(observed, "ComputeDomain " + domain + " is being deleted");
   }
@@ -175,7 +175,7 @@ bool IsLabelNeeded(const std::string& domain, const std::string& but,
 
 ClaimStep Prepare(const NodeIdentity& self, const std::string& uid, const ClaimToPrepare* claim,
                   const Checkpoint& checkpoint, const NodeObservation& observed) {
-  // Before anything else: nobody would unprepare what is prepared from here on.
+  // Comes first: the kubelet would not unprepare what is prepared from here on.
   if (observed.is_withdrawn) return Refuse(kWithdrawn);
   const auto it = checkpoint.claims.find(uid);
   const CheckpointClaim* entry = it != checkpoint.claims.end() ? &it->second : nullptr;

@@ -39,14 +39,14 @@ Value DeviceOf(const ResourceSlice& slice, DeviceType type, SliceApi api) {
   return device;
 }
 
-// Always in one order, so that the same is never another.
+// The order is fixed, so that equal slices are equal as text.
 Value Devices(const ResourceSlice& slice, SliceApi api) {
   Value devices = Value::Array({DeviceOf(slice, DeviceType::kChannel, api)});
   if (slice.has_daemon) devices.Append(DeviceOf(slice, DeviceType::kDaemon, api));
   return devices;
 }
 
-// Whether all of `wanted` is in `found`; what a newer server adds beside it is its own.
+// Returns whether `found` has all of `wanted`. A newer server may add more.
 bool Holds(json::View found, const Value& wanted) {
   if (wanted.IsObject()) {
     for (const auto& [name, value] : wanted.members()) {
@@ -65,7 +65,7 @@ bool Holds(json::View found, const Value& wanted) {
   return wanted.AsInt() ? found.AsInt() == wanted.AsInt() : found.AsBool() == wanted.AsBool();
 }
 
-// One slice is a whole pool.
+// One slice is the whole pool.
 Value SpecOf(const ResourceSlice& slice, SliceApi api) {
   return Value::Object(
       {{"driver", api::kDriver},
@@ -75,7 +75,7 @@ Value SpecOf(const ResourceSlice& slice, SliceApi api) {
        {"devices", Devices(slice, api)}});
 }
 
-// What is there although nothing of it is meant: attributes and taints of a device.
+// Returns whether a device has more attributes or taints than the slice wants.
 bool HasMore(json::View spec, const ResourceSlice& slice, SliceApi api) {
   const std::size_t attributes = slice.clique.empty() ? 2 : 3;
   const std::size_t taints = slice.fabric_error_since ? 1 : 0;

@@ -38,7 +38,7 @@ void AddExtension(X509* certificate, X509* issuer, int nid, const std::string& v
   CHECK(X509_add_ext(certificate, extension.get(), -1) == 1);
 }
 
-// `issuer` nullptr: signs itself.
+// If `issuer` is null, the certificate is self-signed.
 X509Certificate NewCertificate(const std::string& name, EVP_PKEY* key, X509* issuer) {
   static std::atomic<long> serial = 0;
   X509Certificate certificate(X509_new());

@@ -51,7 +51,7 @@ std::string RawServer::Connection::ReadRequest() {
 void RawServer::Connection::Write(std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t count = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (count <= 0) return;  // The client is gone, which is for the test to notice.
+    if (count <= 0) return;  // The client has disconnected. The test must notice that.
     bytes.remove_prefix(static_cast<std::size_t>(count));
   }
 }
@@ -105,7 +105,7 @@ void RawServer::Accept() {
         serve_(connection);
         state_.With([&](State& served) {
           served.fds.remove(fd);
-          ::close(fd);  // Under the lock, so that nobody shuts down another's number.
+          ::close(fd);  // Under the lock, because its number may be reused at once.
         });
       });
       return false;

@@ -21,7 +21,7 @@ constexpr std::size_t kKeptMax = 64;
 constexpr std::chrono::seconds kKeptFor{10};
 constexpr std::size_t kTokenBytesMax = 8U << 10;
 constexpr std::size_t kAnswerBytesMax = 64U << 10;
-constexpr std::chrono::seconds kReviewMax{2};  // There are two.
+constexpr std::chrono::seconds kReviewMax{2};  // Each answer needs two.
 
 const Resource kTokenReviews = {"authentication.k8s.io", "v1", "tokenreviews", "TokenReview",
                                 false};
@@ -35,13 +35,13 @@ std::string DigestOf(const std::string& token) {
   return {reinterpret_cast<const char*>(bytes.data()), size};
 }
 
-// What a header can carry, and JSON as well: else the question would not be the client's.
+// Returns whether a header and JSON can carry it. Otherwise the review would be of another token.
 bool IsToken(const std::string& token) {
   return !token.empty() && token.size() <= kTokenBytesMax &&
          std::ranges::all_of(token, [](char c) { return c > ' ' && c < '\x7f'; });
 }
 
-// The `status` of the review that the API server answers with.
+// Returns the `status` of the review that the API server answers with.
 base::Result<Value> Review(http::Transport& transport, const Resource& resource, Value spec) {
   http::Request request = CreateRequest(resource, "",
                                         Value::Object({{"apiVersion", resource.ApiVersion()},
@@ -60,7 +60,7 @@ base::Result<Value> Review(http::Transport& transport, const Resource& resource,
   return *status;
 }
 
-// Of the spec of a SubjectAccessReview: all that is known of the user.
+// Returns a part of a SubjectAccessReview's spec, with everything known about the user.
 Value Subject(const Value& user, const std::string& path) {
   Value spec =
       Value::Object({{"user", user["username"]},

@@ -97,7 +97,7 @@ json::Value Encode(const Condition& condition) {
                                            {"reason", condition.reason},
                                            {"message", condition.message},
                                            {"lastTransitionTime", condition.last_transition_time}});
-  // Absent means unknown; the API server itself leaves a zero out.
+  // Absent means unknown. The API server omits a zero, too.
   if (condition.observed_generation != 0) {
     value["observedGeneration"] = condition.observed_generation;
   }

@@ -10,19 +10,19 @@ namespace kube {
 
 namespace {
 
-// Walks over a text, value by value.
+// Reads a text value by value.
 class Walk {
  public:
   explicit Walk(std::string_view text) : text_(text) {}
 
-  // Steps over `c` if it comes next, white space aside.
+  // Skips `c` if it comes next, after white space. Returns whether it did.
   bool Skip(char c) {
     if (!NextIs(c)) return false;
     ++at_;
     return true;
   }
 
-  // The value that comes next, if it is one.
+  // Returns the next value. Empty if there is none.
   std::optional<std::string_view> Value() {
     at_ = std::min(text_.find_first_not_of(" \t\r\n", at_), text_.size());
     json::Scanner scanner;
@@ -32,7 +32,7 @@ class Walk {
     return text_.substr(at_ - result.used, result.used);
   }
 
-  // The items of the array that comes next, if it is one.
+  // Returns the items of the next array. Empty if there is none.
   std::optional<std::vector<std::string_view>> Array() {
     std::vector<std::string_view> items;
     if (!Skip('[')) return std::nullopt;

@@ -17,29 +17,29 @@ using json::Scanner;
 using std::chrono::milliseconds, std::chrono::nanoseconds, std::chrono::seconds;
 using Kind = ReflectorProblem::Kind;
 
-// Client-go's 0.8 s and doubling. Its jitter adds up to as much again; so does ours, and to stay
-// below 30 s with it, the doubling ends at half of that.
+// Like client-go: 0.8 s, doubling. Its jitter adds up to the same again, and so does this one. So
+// the doubling ends at 15 s, to stay below 30 s.
 constexpr base::BackoffPolicy kBackoff = {.first = milliseconds(800), .most = seconds(15)};
-// Of a resource without which we can do, and may have to for ever.
+// For a resource that is not required, and may be missing forever.
 constexpr base::BackoffPolicy kBackoffWithout = {.first = milliseconds(800),
                                                  .most = std::chrono::minutes(10)};
 constexpr double kJitter = 1.0;
 constexpr double kAskedJitter = 0.2;  // Of a time that the server asked for.
-// What only an administrator can repair is looked at often enough that a repair is noticed soon.
+// Only an administrator can fix such a failure. Frequent retries notice the fix soon.
 constexpr nanoseconds kMostForPeople = seconds(5);
 constexpr nanoseconds kHealthy =
-    std::chrono::minutes(2);  // After that a failure is a first one again.
+    std::chrono::minutes(2);  // After this a failure counts as the first one again.
 
 constexpr seconds kWatchTimeoutMin{300};
 constexpr int kWatchTimeoutSpread = 301;  // Up to 600 s, at random: watches must not end together.
 constexpr seconds kDriverGrace{5};        // The caller's own timeout comes first.
-// What a watch missed comes at once when it opens.
+// Changes that a watch missed arrive at once when it opens.
 constexpr nanoseconds kCatchesUpWithin = seconds(1);
-constexpr nanoseconds kVeryShort = seconds(1);  // A watch that ends before it, empty, has failed.
+constexpr nanoseconds kVeryShort = seconds(1);  // A watch that ends sooner, empty, has failed.
 constexpr nanoseconds kShort = seconds(2);
-constexpr int kEmptyWatchesMax = 3;           // Then the version is taken for expired.
-constexpr int kShortWatchesMax = 3;           // Then the next ones begin at most once a second.
-constexpr std::size_t kFrameMax = 16U << 20;  // etcd takes 1.5 MB; client-go reads 16 MiB as well.
+constexpr int kEmptyWatchesMax = 3;           // Then the version counts as expired.
+constexpr int kShortWatchesMax = 3;           // Then the next ones start at most once a second.
+constexpr std::size_t kFrameMax = 16U << 20;  // etcd allows 1.5 MB. client-go reads 16 MiB, too.
 
 Kind KindOf(const Error& error) {
   switch (error.code) {
@@ -113,9 +113,8 @@ http::Request Reflector::StartWatch(TimePoint now) {
   return request;
 }
 
-// A proxy keeps the connection while what is behind it is dead. A watch is renewed without a word
-// of complaint; but if its renewals stay silent too, the version may be what the server cannot
-// serve.
+// A proxy keeps the connection although the server behind it is dead. So a watch is renewed without
+// an error. If renewed watches stay silent, too, the server may be unable to serve the version.
 void Reflector::OnStall(TimePoint now) {
   stalls_at_.reset();
   const Watching* watch = std::get_if<Watching>(&state_);
@@ -131,7 +130,7 @@ void Reflector::OnStall(TimePoint now) {
 void Reflector::OnReply(TimePoint now, Result<http::Response> reply) {
   if (!stalls_at_) return;
   const Result<http::Response> checked = CheckStatus(std::move(reply), http::Method::kGet);
-  if (std::holds_alternative<Watching>(state_) && checked) {  // A body that was over at once.
+  if (std::holds_alternative<Watching>(state_) && checked) {  // A body that ended at once.
     if (OnStreamData(now, checked->body)) OnStreamEnd(now, {});
     return;
   }
@@ -151,9 +150,9 @@ void Reflector::OnReply(TimePoint now, Result<http::Response> reply) {
   }
 }
 
-// The first 404 is part of an upgrade of the server, or says which version it has at all. Another
-// one without a good watch in between is not: it may come from an instance of another version, or
-// from a proxy that lets lists through and watches not.
+// The first 404 is normal in an upgrade of the server, or finds the served version. Another one
+// without a good watch in between is an error. Its cause is an instance of another version, or a
+// proxy that forwards lists but no watches.
 void Reflector::OnNotServed(TimePoint now, const Error& error) {
   if (std::exchange(searched_, true)) {
     BackOff(now, error, Then::kListAgain);
@@ -184,13 +183,12 @@ void Reflector::OnListError(TimePoint now, const Error& error) {
   switch (error.code) {
     case ErrorCode::kGone:
       // The pages took longer than the server keeps their version. Its Status offers a token that
-      // goes on with another version; a mixture is of no use to us. client-go asks for one page,
-      // too.
+      // continues with another version, but a mixture is useless. client-go requests one page, too.
       in_one_page_ = had_pages;
       OnGone(now, error);
       return;
     case ErrorCode::kTooLarge:
-      // The same page at once, of fewer objects. That ends, and so it needs no pause.
+      // Requests the same page at once, with fewer objects. No pause, because that ends soon.
       if (!in_one_page_ && page_.Shrink()) return;
       in_one_page_ = false;
       BackOff(now, error, Then::kListAgain);
@@ -214,8 +212,8 @@ void Reflector::OnWatchError(TimePoint now, const Error& error, Then then) {
   }
 }
 
-// The first 410 is part of normal life. Another one without a good watch in between is not, and a
-// server that says nothing else must not be asked as fast as it answers.
+// The first 410 is normal. Another one without a good watch in between is not. Backs off, because a
+// server may answer every request with it.
 void Reflector::OnGone(TimePoint now, const Error& error) {
   if (std::exchange(gone_, true)) {
     BackOff(now, error, Then::kListAgain);
@@ -230,7 +228,7 @@ void Reflector::OnListReply(TimePoint now, const http::Response& reply) {
   Listing& list = std::get<Listing>(state_);
   const Result<void> taken = TakePage(list, reply.body);
   if (!taken) {
-    // That the server cannot answer properly says nothing about the request: not kInvalid.
+    // A bad answer says nothing about the request, so the code is not kInvalid.
     BackOff(now, Unavailable("read the list: " + taken.error().message), Then::kListAgain);
     return;
   }
@@ -261,11 +259,11 @@ Result<void> Reflector::TakePage(Listing& list, std::string_view body) {
   }
   const bool first = list.continue_token.empty();
   if (first) {
-    // A watch from no version, or from "0", begins with events in no order.
+    // A watch from no version, or from "0", begins with events in any order.
     if (page.resource_version.empty() || page.resource_version == "0") {
       return Invalid("it has no resourceVersion");
     }
-    // The first page's version counts: should later pages be newer, the watch tells the rest.
+    // The first page's version counts. If later pages are newer, the watch repeats the changes.
     list.version = page.resource_version;
     sink_.BeginReplace();
   } else if (page.continue_token == list.continue_token) {
@@ -301,7 +299,7 @@ bool Reflector::OnStreamData(TimePoint now, std::string_view bytes) {
     const Scanner::Result scanned = watch->scanner.Scan(bytes);
     std::string_view piece = bytes.substr(0, scanned.used);
     bytes.remove_prefix(scanned.used);
-    // Without the newline that ends the frame before, and the blank lines of a proxy.
+    // Skips the newline after the previous frame, and blank lines of a proxy.
     if (watch->buffer.empty())
       piece.remove_prefix(std::min(piece.find_first_not_of(" \t\r\n"), piece.size()));
 
@@ -330,7 +328,7 @@ bool Reflector::OnFrame(TimePoint now, Watching& watch, std::string_view frame) 
   const Result<json::View> event = json::ParseRepaired(parser_, frame);
   if (event && (*event)["type"].AsString() == "ERROR") {
     const Error error = StatusError((*event)["object"], 0);
-    // A server that is too busy, or does not let us in, still knows our version.
+    // A server that is too busy, or refuses access, still knows the version.
     const bool version_is_fine = error.code == ErrorCode::kTooManyRequests ||
                                  error.code == ErrorCode::kForbidden ||
                                  error.code == ErrorCode::kUnauthorized;
@@ -366,7 +364,7 @@ Result<void> Reflector::TakeEvent(json::View event) {
       ++versions_gone_back_;
       return Invalid("it goes back from version " + resource_version_ + " to " + version);
     }
-    // The version follows what is in the store: should the sink never return, nothing is skipped.
+    // The version changes after the store does: if the sink never returns, no change is skipped.
     sink_.Apply(object, type == "DELETED");
     resource_version_ = version;
     return {};
@@ -414,8 +412,8 @@ void Reflector::OnStreamEnd(TimePoint now, const Result<void>& result) {
   if (expired) OnGone(now, Unavailable("its watches end soon, without an event"));
 }
 
-// Load balancers end connections when they are so old, or idle for so long: a renewal like any
-// other, and no news the second time.
+// Load balancers cut connections that are old or idle. The watch is renewed as usual, and only the
+// first time is logged.
 void Reflector::OnCut(nanoseconds lived, const Error& error) {
   if (std::exchange(cut_logged_, true)) return;
   logger_.Info("Renewing a watch whose connection was cut, now and whenever that happens",
@@ -424,7 +422,7 @@ void Reflector::OnCut(nanoseconds lived, const Error& error) {
                 {"err", error.message}});
 }
 
-// The watch delivered something, or lasted.
+// Records success: the watch delivered an event, or lasted.
 void Reflector::Prosper(TimePoint now, const Watching& watch) {
   if (!healthy_since_) healthy_since_ = now;
   if (now - watch.started < kShort) return;
@@ -458,7 +456,7 @@ void Reflector::BackOff(TimePoint now, const Error& error, Then then) {
   if (then == Then::kListAgain) Relist();
 }
 
-// What is wrong and what to do, for an administrator.
+// Returns what is wrong and what to do, for an administrator.
 std::string Reflector::Advice(const Error& error) const {
   const std::string name = resource_.QualifiedName();
   const std::string said = " (" + error.message + ")";

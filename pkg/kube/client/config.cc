@@ -48,7 +48,7 @@ base::Error AsInvalid(base::Error error) {
   return error;
 }
 
-// `given_by`: the flag or variable that says where the file is.
+// `given_by` is the flag or variable that names the file.
 Result<ClientConfig> FromFile(const std::string& path, const std::string& given_by,
                               const ConfigSource& source, const base::Clock& clock) {
   const std::string text = TRY(
@@ -57,7 +57,7 @@ Result<ClientConfig> FromFile(const std::string& path, const std::string& given_
   return ReadKubeconfig(kubeconfig, path, source, clock);
 }
 
-// Of several files those that are absent or empty are let pass, as kubectl does.
+// Skips files that are missing or empty, as kubectl does.
 Result<ClientConfig> FromFiles(const std::string& list, const ConfigSource& source,
                                const base::Clock& clock) {
   Kubeconfig merged;

@@ -7,17 +7,17 @@ namespace kube {
 using base::MutexLock;
 using std::chrono::nanoseconds, std::chrono::seconds;
 
-// A wait ends after these, should the clock jump ahead, as it does when a machine wakes up.
+// A wait ends after this time, because the clock may jump ahead when a machine wakes up.
 constexpr nanoseconds kWaitMax = seconds(5);
 constexpr nanoseconds kWaitLeast = std::chrono::microseconds(100);
-// Longer is not told apart, and fits into nanoseconds.
+// A longer life counts as this one, which fits into nanoseconds.
 constexpr std::chrono::microseconds kLifeMax = std::chrono::hours(24 * 365);
 
-// Before it expires by a tenth of its life: a run takes seconds, and may fail a few times.
+// Renewed a tenth of its life before it expires: a run takes seconds, and may fail a few times.
 constexpr nanoseconds kMarginLeast = seconds(10);
 constexpr nanoseconds kMarginMost = std::chrono::minutes(5);
-// Between a success and the next run. Many plugins print what they printed before until that has
-// expired, so asking them in its last seconds would only repeat itself.
+// Time between a success and the next run. Many plugins print the same credential until it has
+// expired, so a run in its last seconds would be in vain.
 constexpr base::BackoffPolicy kRest = {.first = seconds(5), .most = std::chrono::minutes(5)};
 constexpr base::BackoffPolicy kRetry = {.first = seconds(1), .most = std::chrono::minutes(1)};
 
@@ -36,7 +36,7 @@ void ExecSchedule::Failed(TimePoint now) {
 }
 
 bool ExecSchedule::Rejected(TimePoint now) {
-  if (!is_taken_) return false;  // A run is due already, or under way.
+  if (!is_taken_) return false;  // A run is due already, or in progress.
   is_taken_ = false;
   if (now - succeeded_at_ >= kRest.most) rejections_.Reset();
   due_ = std::min(due_, std::max(now, succeeded_at_ + rejections_.Next(kRest)));
@@ -75,7 +75,7 @@ void ExecCredentials::RunIfDue(const std::stop_token& stop) {
 }
 
 void ExecCredentials::Take(base::Result<ExecCredential> result) {
-  std::string failed;  // Is to be said.
+  std::string failed;  // To be logged.
   bool recovered = false;
   {
     const MutexLock lock(mutex_);
@@ -92,7 +92,7 @@ void ExecCredentials::Take(base::Result<ExecCredential> result) {
       }
       schedule_.Succeeded(now, life);
     } else {
-      // Before the first success who loads the configuration is told.
+      // Before the first success, the caller that loads the configuration gets the error.
       if (credential_ && (!error_ || error_->message != result.error().message)) {
         failed = result.error().message;
       }
@@ -109,7 +109,7 @@ void ExecCredentials::Take(base::Result<ExecCredential> result) {
 }
 
 void ExecCredentials::WaitUntilDue(const std::stop_token& stop) {
-  // Before the lock, because it may run at once, on this thread.
+  // Before the lock, because the callback may run at once on this thread.
   const std::stop_callback wake(stop, [this] {
     const MutexLock lock(mutex_);
     changed_cv_.notify_all();
@@ -130,7 +130,7 @@ base::Result<ExecCredential> ExecCredentials::FirstUntil(TimePoint until) const 
   const bool is_good = credential_ && (!expires_at_ || clock_.Now() < *expires_at_);
   if (is_good) return *credential_;
   if (error_) return tl::unexpected(*error_);
-  if (credential_) return *credential_;  // It has just expired, and a run is under way.
+  if (credential_) return *credential_;  // It has just expired, and a run is in progress.
   return base::Unavailable("has not answered yet, for which it is given a minute");
 }
 

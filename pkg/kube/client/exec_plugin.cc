@@ -26,10 +26,10 @@ constexpr std::string_view kV1Beta1 = "client.authentication.k8s.io/v1beta1";
 constexpr std::string_view kConfigExtension = "client.authentication.k8s.io/exec";
 constexpr std::string_view kInfoVariable = "KUBERNETES_EXEC_INFO";
 constexpr base::ProgramLimits kLimits;
-constexpr std::size_t kWordsMax = 500;  // Of somebody else's, in a message.
+constexpr std::size_t kWordsMax = 500;  // Of a plugin's text, in a message.
 constexpr std::string_view kSeeMore = "; run it by hand to see more";
 
-// ---- What a kubeconfig says of a plugin.
+// ---- Reading the plugin in a kubeconfig.
 
 Result<std::string> TextOf(const Value& value, const std::string& where) {
   if (!value.IsNull() && !value.IsString()) {
@@ -50,7 +50,7 @@ Result<std::string> ApiVersionOf(const Value& exec, const std::string& where) {
                  ", whichever the plugin prints");
 }
 
-// As kubectl has it: what has a '/' begins at the kubeconfig's folder.
+// As in kubectl, a command with '/' is relative to the kubeconfig's folder.
 Result<std::string> CommandOf(const Value& exec, const std::string& where,
                               const std::string& folder) {
   std::string command = TRY(TextOf(exec["command"], where + ".command"));
@@ -59,7 +59,7 @@ Result<std::string> CommandOf(const Value& exec, const std::string& where,
   return (std::filesystem::path(folder) / command).string();
 }
 
-// Nobody sits before a daemon, and its stdin is /dev/null.
+// No user is at a terminal, and stdin is /dev/null.
 Result<void> CheckInteractiveMode(const Value& exec, const ExecPlugin& plugin) {
   const std::string where = plugin.where + ".interactiveMode";
   const std::string mode = TRY(TextOf(exec["interactiveMode"], where));
@@ -103,7 +103,7 @@ Result<std::vector<std::pair<std::string, std::string>>> VariablesOf(const Value
   return variables;
 }
 
-// spec.cluster of what the plugin is told: the cluster as the kubeconfig has it.
+// Returns spec.cluster for the plugin: the cluster as the kubeconfig has it.
 Value ClusterOf(const Kubeconfig::Entry& cluster, const http::Endpoint& endpoint) {
   Value info = Value::Object({{"server", endpoint.url}});
   if (!endpoint.tls_server_name.empty()) info["tls-server-name"] = endpoint.tls_server_name;
@@ -121,11 +121,11 @@ Value ClusterOf(const Kubeconfig::Entry& cluster, const http::Endpoint& endpoint
   return info;
 }
 
-// ---- What a plugin prints.
+// ---- Reading what a plugin prints.
 
 tl::unexpected<base::Error> Printed(const std::string& what) { return Invalid("printed " + what); }
 
-// RFC 3339 with any zone; ours reads UTC.
+// Reads RFC 3339 with any zone. base::ParseTime() reads only UTC.
 std::optional<base::Clock::WallTime> TimeOf(const std::string& text) {
   constexpr std::size_t kZone = std::string_view("+hh:mm").size();
   if (text.size() <= kZone || text.ends_with('Z')) return base::ParseTime(text);
@@ -185,7 +185,7 @@ Result<void> ReadExpiry(const Value& status, base::Clock::WallTime now,
                  "; see to this clock, and to what the plugin keeps");
 }
 
-// ---- Running it.
+// ---- Running a plugin.
 
 std::string FixOf(const ExecPlugin& plugin, const std::string& otherwise) {
   const std::string hint = json::OneLine(plugin.install_hint, kWordsMax);
@@ -199,7 +199,7 @@ std::string ValueOf(const std::vector<std::string>& environment, const std::stri
   return {};
 }
 
-// A folder of PATH that depends on where the process happens to be is let pass, as in Go.
+// Skips relative folders of PATH, as Go does.
 Result<std::string> PathOf(const ExecPlugin& plugin, const std::vector<std::string>& environment) {
   if (plugin.command.find('/') != std::string::npos) return plugin.command;
   const std::string folders = ValueOf(environment, "PATH");
@@ -216,7 +216,7 @@ Result<std::string> PathOf(const ExecPlugin& plugin, const std::vector<std::stri
                  folders + ")" + FixOf(plugin, "install it, or write its whole path"));
 }
 
-// What the plugin gets. Ours to the service manager is not for it: it would speak in our name.
+// Leaves out the service manager's variables: the plugin could report in this process's name.
 std::vector<std::string> EnvironmentOf(const ExecPlugin& plugin,
                                        const std::vector<std::string>& environment) {
   std::vector<std::pair<std::string, std::string>> own = plugin.variables;
@@ -296,7 +296,7 @@ Result<ExecCredential> CredentialOf(const base::ProgramEnd& end, const std::stri
 std::string ExecPlugin::Identity() const {
   Value list = Value::Array({where, api_version, command, install_hint, info});
   for (const std::string& argument : arguments) list.Append(argument);
-  list.Append(Value::Array());  // Arguments are not variables.
+  list.Append(Value::Array());  // Separates arguments from variables.
   for (const auto& [name, value] : variables) list.Append(Value::Array({name, value}));
   return json::Serialize(list);
 }

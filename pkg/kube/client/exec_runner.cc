@@ -27,7 +27,7 @@ struct ExecRunner::Running {
 
   ExecCredentials credentials;
   const base::Clock::TimePoint started_at;
-  std::jthread thread;  // Last: it uses the others.
+  std::jthread thread;  // Last, because it uses the others.
 };
 
 ExecRunner::ExecRunner(std::vector<std::string> environment, std::chrono::milliseconds patience,
@@ -36,7 +36,7 @@ ExecRunner::ExecRunner(std::vector<std::string> environment, std::chrono::millis
 
 base::Result<ExecRunner::User> ExecRunner::Get(const ExecPlugin& plugin) {
   const std::string identity = plugin.Identity();
-  All unused;  // Their threads end out of the lock.
+  All unused;  // Their threads end outside the lock.
   const std::shared_ptr<Running> running = all_.With([&](All& all) {
     for (auto it = all.begin(); it != all.end();) {
       const auto next = std::next(it);

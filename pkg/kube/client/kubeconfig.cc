@@ -15,7 +15,7 @@ using base::Invalid, base::Result;
 
 bool IsSet(const YAML::Node& node) { return node.IsDefined() && !node.IsNull(); }
 
-// Structures whose content somebody reads.
+// Structures whose content is read.
 constexpr std::array<std::string_view, 3> kRead = {"auth-provider", "exec", "extensions"};
 
 Result<void> ReadFields(const YAML::Node& map, Kubeconfig::Entry& entry) {
@@ -34,7 +34,7 @@ Result<void> ReadFields(const YAML::Node& map, Kubeconfig::Entry& entry) {
   return {};
 }
 
-// The list `root[list]` of entries {name: ..., <kind>: {...}}.
+// Reads the list `root[list]` of entries {name: ..., <kind>: {...}}.
 Result<Kubeconfig::Entries> ReadEntries(const YAML::Node& root, const std::string& list,
                                         const std::string& kind, const std::string& path) {
   Kubeconfig::Entries entries;
@@ -82,7 +82,7 @@ Result<Kubeconfig> ParseKubeconfig(const std::string& text, const std::string& p
   const YAML::Node root = TRY(yaml::ParseFirst(text, path));
   try {
     return ReadRoot(root, path);
-  } catch (const YAML::Exception& exception) {  // The checks above should leave none.
+  } catch (const YAML::Exception& exception) {  // The checks above should prevent this.
     return Invalid(path + ": not a kubeconfig: " + exception.msg);
   }
 }

@@ -22,7 +22,7 @@ using Entry = Kubeconfig::Entry;
 
 constexpr std::size_t kPemBytesMax = 1U << 20;
 
-// A token that never changes; empty: none.
+// A token that never changes. Empty if there is none.
 class StaticToken final : public http::Credentials {
  public:
   explicit StaticToken(std::string token) : token_(std::move(token)) {}
@@ -39,7 +39,7 @@ tl::unexpected<base::Error> FieldFails(const Entry& entry, const std::string& fi
   return Invalid(entry.where + ": " + field + ": " + message);
 }
 
-// For map_error: the same around an error of somebody else's.
+// For map_error: adds the same prefix to an error from elsewhere.
 auto In(const Entry& entry, const std::string& field) {
   return [prefix = entry.where + ": " + field + ": "](const base::Error& error) {
     return base::Error{.code = base::ErrorCode::kInvalid, .message = prefix + error.message};
@@ -53,10 +53,10 @@ std::string PathOf(const Entry& entry, const std::string& field) {
 // A text and the field that it came from.
 struct Content {
   std::string field;
-  std::string text;  // Empty: neither form is there.
+  std::string text;  // Empty if neither form is set.
 };
 
-// `field`-data if it is there, else the content of the file that `field` names.
+// Returns `field`-data if it is set, else the content of the file that `field` names.
 Result<Content> DataOrFile(const Entry& entry, const std::string& field) {
   const std::string data_field = field + "-data";
   if (const std::string data = entry.Text(data_field); !data.empty()) {
@@ -131,7 +131,7 @@ Result<void> ReadClientCertificate(const Entry& user, http::Endpoint& endpoint) 
   return {};
 }
 
-// Kubernetes itself has taken out gcp's and azure's, and names plugins in their place.
+// Kubernetes has removed gcp and azure, and recommends plugins instead.
 Result<void> RefuseAuthProvider(const Entry& user) {
   if (!user.Has("auth-provider")) return {};
   const json::Value provider = user.Structure("auth-provider");
@@ -148,7 +148,7 @@ Result<void> RefuseAuthProvider(const Entry& user) {
   return FieldFails(user, "auth-provider", "not supported; in its place use exec " + plugin);
 }
 
-// What must not be ignored, because it would change who we are.
+// Refuses fields that would change the user's identity if they were ignored.
 Result<void> RefuseWhatIsNotSupported(const Entry& user, bool has_static_credentials) {
   for (const char* field : {"as", "as-uid", "as-groups", "as-user-extra"}) {
     if (user.Has(field)) {
@@ -162,11 +162,11 @@ Result<void> RefuseWhatIsNotSupported(const Entry& user, bool has_static_credent
                         "a password is not supported; use token, tokenFile or client-certificate");
     }
   }
-  if (has_static_credentials) return {};  // These come first in client-go too.
+  if (has_static_credentials) return {};  // These come first in client-go, too.
   return RefuseAuthProvider(user);
 }
 
-// What its plugin prints is the rest of the endpoint.
+// What the user's plugin prints completes the endpoint.
 Result<std::shared_ptr<http::Credentials>> ReadExecUser(const Entry& user, const Entry& cluster,
                                                         ExecRunner* runner,
                                                         http::Endpoint& endpoint) {
@@ -201,7 +201,7 @@ Result<std::shared_ptr<http::Credentials>> ReadUser(const Entry& user, const Ent
   return std::make_unique<StaticToken>(token);
 }
 
-// The entry that `field` of `context` names.
+// Returns the entry that `field` of `context` names.
 Result<Entry> Referred(const Entry& context, const std::string& field,
                        const Kubeconfig::Entries& entries) {
   const std::string name = context.Text(field);
@@ -252,7 +252,7 @@ Result<ClientConfig> ReadKubeconfig(const Kubeconfig& kubeconfig, const std::str
   config.source = "kubeconfig " + label + ", context " + name;
   const Entry cluster = TRY(Referred(context, "cluster", kubeconfig.clusters));
   config.endpoint = TRY(ReadCluster(cluster, source.environment));
-  // A context without a user speaks to a server that asks for none, such as `kubectl proxy`.
+  // A context without a user is for a server without authentication, such as `kubectl proxy`.
   const Entry user =
       context.Text("user").empty() ? Entry() : TRY(Referred(context, "user", kubeconfig.users));
   config.credentials = TRY(ReadUser(user, cluster, source.exec, config.endpoint, clock));

@@ -5,11 +5,11 @@
 namespace kube {
 
 constexpr std::size_t kPageBytesMax = 4U << 20;
-// As much as an event of a watch may have; etcd takes 1.5 MB, and JSON may escape each byte in six.
+// The limit of a watch event. etcd allows 1.5 MB, and JSON may escape each byte as six.
 constexpr std::size_t kObjectBytesMax = 16U << 20;
-constexpr int kShrink = 4;  // What is too large was transferred in vain: few such steps.
+constexpr int kShrink = 4;  // A page that is too large was transferred in vain, so few such steps.
 constexpr int kGrow = 2;
-// Twice as many objects of that size fill half of what there is room for.
+// After such a page, twice as many objects of that size fill half of the limit.
 constexpr std::size_t kSmallPageBytes = kPageBytesMax / 4;
 
 std::size_t PageLimit::bytes_max() const { return objects_ == 1 ? kObjectBytesMax : kPageBytesMax; }

@@ -17,7 +17,7 @@ namespace {
 using http::Method, http::Request;
 using json::Value;
 
-// "/apis/group/version/namespaces/ns/plural/name/subresource" in its parts.
+// The parts of "/apis/group/version/namespaces/ns/plural/name/subresource".
 struct PathParts {
   std::string_view plural = {};
   std::string_view name = {};
@@ -39,7 +39,7 @@ PathParts Split(std::string_view path) {
   return {.plural = at(i), .name = at(i + 1), .subresource = at(i + 2)};
 }
 
-// RFC 7396.
+// Applies a merge patch (RFC 7396).
 void Merge(Value& target, const Value& patch) {
   if (!patch.IsObject()) {
     target = patch;
@@ -61,7 +61,7 @@ base::Error CannotApply(std::string why) {
           .cause = std::string(kTestFailed)};
 }
 
-// The members that a JSON pointer leads through, unescaped.
+// Returns the members in a JSON pointer, unescaped.
 std::vector<std::string> Steps(std::string_view pointer) {
   std::vector<std::string> steps;
   for (std::size_t i = 0; i < pointer.size(); ++i) {
@@ -77,7 +77,7 @@ std::vector<std::string> Steps(std::string_view pointer) {
   return steps;
 }
 
-// One of RFC 6902's, on a member of an object: all that we send.
+// Applies one operation of RFC 6902 to a member of an object. cdom sends no others.
 base::Result<void> ApplyOperation(const Value& operation, Value& target) {
   const std::string& op = operation["op"].AsString();
   const std::vector<std::string> steps = Steps(operation["path"].AsString());
@@ -85,7 +85,7 @@ base::Result<void> ApplyOperation(const Value& operation, Value& target) {
   if (op == "test") {
     const Value* found = &target;
     for (const std::string& step : steps) found = &std::as_const(*found)[step];
-    if (*found == operation["value"]) return {};  // To the server what is not there is null.
+    if (*found == operation["value"]) return {};  // For the server a missing value is null.
     return tl::unexpected(CannotApply(operation["path"].AsString() + " is another by now"));
   }
   Value* parent = &target;
@@ -93,7 +93,7 @@ base::Result<void> ApplyOperation(const Value& operation, Value& target) {
     parent = parent->Find(steps[i]);
   }
   if (op == "add") {
-    // To the server a map that is not there is an empty one.
+    // For the server a missing map is an empty one.
     for (parent = &target; const std::string& step : std::span(steps).first(steps.size() - 1)) {
       parent = &(*parent)[step];
     }
@@ -124,7 +124,7 @@ base::Result<void> MergeLocked(const Value& patch, Value& object) {
   return {};
 }
 
-// As RBAC calls it; of one object.
+// Returns RBAC's verb for one object.
 const char* VerbOf(Method method) {
   constexpr std::array<const char*, 5> kVerbs = {"get", "create", "update", "patch", "delete"};
   return kVerbs.at(static_cast<std::size_t>(method));
@@ -156,10 +156,10 @@ Request ReadBeforePut(const Request& patch) {
 }
 
 base::Result<Request> PutInstead(const Request& patch, std::string_view object) {
-  Value changes = TRY(json::Parse(patch.body));  // Ours.
+  Value changes = TRY(json::Parse(patch.body));  // Written by cdom.
   Value changed = TRY(json::Parse(object));
   const std::string& version = std::as_const(changed)["metadata"]["resourceVersion"].AsString();
-  if (version.empty()) {  // Without it a PUT overwrites whatever is there.
+  if (version.empty()) {  // Without it, a PUT overwrites any version.
     return base::Unavailable("what was read has no resourceVersion");
   }
   if (changes.IsArray()) {

@@ -17,10 +17,10 @@ namespace {
 
 using base::Invalid, base::Result;
 
-// An address in the form of IPv6, where an IPv4 one is mapped, so that one compares like the other.
+// An IPv6 address. An IPv4 address is mapped, so that both compare alike.
 using Address = std::array<unsigned char, 16>;
 constexpr int kBits = 128;
-constexpr int kMappedBits = 96;  // What a mapped address has before the four bytes of IPv4.
+constexpr int kMappedBits = 96;  // Bits of a mapped address before the four bytes of IPv4.
 
 std::optional<Address> ParseAddress(const std::string& text) {
   Address address = {};
@@ -44,8 +44,8 @@ bool IsLoopback(const std::string& host, const std::optional<Address>& address) 
                      *address == *ParseAddress("::1"));
 }
 
-// Whether `entry` is a network such as 10.0.0.0/8 with `address` in it; nothing if it is no
-// network.
+// Returns whether `address` is in the network `entry`, such as 10.0.0.0/8. Empty if `entry` is not
+// a network.
 std::optional<bool> InNetwork(const std::string& entry, const std::optional<Address>& address) {
   const std::size_t slash = entry.find('/');
   if (slash == std::string::npos) return std::nullopt;
@@ -61,7 +61,7 @@ std::optional<bool> InNetwork(const std::string& entry, const std::optional<Addr
 
 struct HostAndPort {
   std::string host;
-  std::string port;  // Empty: any.
+  std::string port;  // Empty for any.
 };
 
 HostAndPort Split(const std::string& entry) {
@@ -76,7 +76,7 @@ HostAndPort Split(const std::string& entry) {
   return {.host = entry.substr(0, colon), .port = entry.substr(colon + 1)};
 }
 
-// One entry of NO_PROXY: "*", a network, or a host or the end of its name, perhaps with a port.
+// Matches one entry of NO_PROXY: "*", a network, or a host or end of its name, perhaps with a port.
 bool Matches(const std::string& entry, const Url& url, const std::optional<Address>& address) {
   if (entry == "*") return true;
   if (const std::optional<bool> in_network = InNetwork(entry, address)) return *in_network;
@@ -85,7 +85,7 @@ bool Matches(const std::string& entry, const Url& url, const std::optional<Addre
   if (const std::optional<Address> other = ParseAddress(host)) return address == other;
   if (host.starts_with("*.")) host.erase(0, 1);
   if (host.empty()) return false;
-  // "a.example" is that host and those below it, ".a.example" only those below.
+  // "a.example" is that host and all hosts below it. ".a.example" is only the hosts below.
   if (host.starts_with('.')) return url.host.ends_with(host);
   return url.host == host || url.host.ends_with("." + host);
 }

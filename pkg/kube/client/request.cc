@@ -15,7 +15,7 @@ using base::ErrorCode;
 using std::chrono::seconds;
 
 constexpr seconds kListTimeout{60};
-constexpr seconds kWatchGrace{30};  // Added to the timeout that the server is asked to keep.
+constexpr seconds kWatchGrace{30};  // Added to the timeout that is requested from the server.
 constexpr std::size_t kCauseMax = 64;
 constexpr std::size_t kNameMax = 253;      // Of an object.
 constexpr std::size_t kMessageMax = 2048;  // client-go keeps as much of an error's body.
@@ -23,7 +23,7 @@ constexpr std::size_t kStatusBodyMax = 1U
                                        << 20;  // A Status is small; do not parse anything larger.
 constexpr seconds kRetryAfterMax{120};         // A proxy may ask for any time, even a year.
 
-// Puts "?a=b&c=d" together.
+// Builds "?a=b&c=d".
 class Query {
  public:
   void Add(std::string_view name, std::string_view value) {
@@ -41,8 +41,8 @@ class Query {
   std::string text_;
 };
 
-// One segment of a path. Dots alone survive escaping, and libraries and proxies on the way resolve
-// them, also as "%2E": DELETE of an object ".." would become DELETE of its collection.
+// Escapes one segment of a path. Libraries and proxies resolve "." and "..", also as "%2E". Then
+// DELETE of an object ".." would become DELETE of its collection.
 std::string Segment(std::string_view text) {
   return Escape(text == "." || text == ".." ? Escape("%") + std::string(text) : text);
 }
@@ -78,7 +78,7 @@ bool HasCause(json::View status, std::string_view reason) {
 }
 
 constexpr std::string_view kNotServed = "404 page not found";
-// Before the name of an object that the API server does not have.
+// Comes before the name of an object that the API server does not have.
 constexpr const char* kAbsent = "NotFound ";
 
 ErrorCode CodeOf(int status, json::View body) {
@@ -93,7 +93,7 @@ ErrorCode CodeOf(int status, json::View body) {
       return body["reason"].AsString() == "AlreadyExists" ? ErrorCode::kAlreadyExists
                                                           : ErrorCode::kConflict;
     case 408:
-      return ErrorCode::kUnavailable;  // The server did not receive all of the request.
+      return ErrorCode::kUnavailable;  // The server did not receive the whole request.
     case 410:
       return ErrorCode::kGone;
     case 413:
@@ -114,7 +114,7 @@ std::string Message(int status, std::string_view reason, std::string_view messag
   return json::OneLine(text, kMessageMax);
 }
 
-// What a body that is no Status tells a person: a proxy or a load balancer wrote it.
+// Describes a body that is not a Status, because a proxy or a load balancer wrote it.
 std::string_view Describe(std::string_view body) {
   const std::size_t start = body.find_first_not_of(" \t\r\n");
   if (start == std::string_view::npos) return "no explanation";
@@ -129,8 +129,8 @@ base::Error ErrorOf(const http::Response& reply) {
   }
   base::Error error = {.code = CodeOf(reply.status, json::View()),
                        .message = Message(reply.status, {}, Describe(reply.body))};
-  // How the API server answers for a path that it does not serve, such as that of a CRD that is
-  // gone.
+  // The API server answers like this for a path that it does not serve, such as that of a deleted
+  // CRD.
   if (reply.status == 404 && reply.body.text().starts_with(kNotServed)) error.cause = kAbsent;
   return error;
 }
@@ -173,7 +173,7 @@ http::Request GetRequest(const Resource& resource, const ObjectKey& key) {
 }
 
 http::Request ListRequest(const Resource& resource, const ListOptions& options) {
-  // No resourceVersion: unset means most recent, and the server refuses it next to `continue`.
+  // No resourceVersion: unset means most recent. The server refuses it together with `continue`.
   Query query;
   query.AddUnlessEmpty("labelSelector", options.label_selector);
   query.AddUnlessEmpty("fieldSelector", options.field_selector);

@@ -10,7 +10,7 @@
 namespace kube {
 
 constexpr std::chrono::seconds kReadAgainAfter{60};
-constexpr std::size_t kTokenBytesMax = 64U << 10;  // Headers end far below that.
+constexpr std::size_t kTokenBytesMax = 64U << 10;  // Headers are much shorter.
 
 base::Result<std::string> CheckToken(std::string_view text) {
   constexpr std::string_view kBlank = " \t\r\n";
@@ -41,7 +41,7 @@ std::string TokenFile::BearerToken() {
         invalidations = state.invalidations;
         const bool is_valid = state.invalidations == state.invalidations_served;
         if (is_valid && now - state.read_at < kReadAgainAfter) return state.token;
-        state.read_at = now;  // So that one thread reads, and the others go on with what there is.
+        state.read_at = now;  // Only this thread reads. Others use the old token.
         return std::nullopt;
       });
   if (current) return *current;
@@ -49,8 +49,7 @@ std::string TokenFile::BearerToken() {
   base::Result<std::string> token = ReadTokenFile(path_);
   return state_.With([&](State& state) {
     if (token) state.token = *std::move(token);
-    // Also if it could not be read: asking again at once would not help, and a minute from now
-    // will.
+    // Also if the read failed. A retry at once would not help, and there is one after a minute.
     state.invalidations_served = std::max(state.invalidations_served, invalidations);
     return state.token;
   });

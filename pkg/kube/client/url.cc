@@ -16,7 +16,7 @@ base::Result<Url> ParseUrl(const std::string& text) {
                 .port = http::PartOf(url, CURLUPART_PORT, CURLU_DEFAULT_PORT),
                 .has_user = !http::PartOf(url, CURLUPART_USER).empty() ||
                             !http::PartOf(url, CURLUPART_PASSWORD).empty(),
-                // Also an empty one, which would take the path that is put behind it.
+                // Also an empty one, which would absorb the path that follows.
                 .has_query_or_fragment = text.find_first_of("?#") != std::string::npos};
   if (parsed.host.starts_with('[')) parsed.host = parsed.host.substr(1, parsed.host.size() - 2);
   if (parsed.host.empty()) return base::Invalid("no host in it");

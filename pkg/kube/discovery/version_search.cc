@@ -14,7 +14,7 @@ using base::Result;
 
 constexpr std::size_t kListBytesMax = 1U << 20;  // That of the core group has 13 KB.
 
-// Whether a resource list names `plural`. kUnavailable if it is no resource list: a proxy wrote it.
+// Returns whether a resource list names `plural`. kUnavailable if a proxy wrote something else.
 Result<bool> Lists(std::string_view body, std::string_view plural) {
   const Result<json::Document> list = json::Document::Parse(body);
   if (!list || (*list)["kind"].AsString() != "APIResourceList") {

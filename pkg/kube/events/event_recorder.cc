@@ -18,24 +18,24 @@ using base::ErrorCode;
 using json::Value;
 using std::chrono::minutes, std::chrono::seconds;
 
-constexpr std::size_t kNoteMax = 1024;      // What the API server allows, in bytes.
+constexpr std::size_t kNoteMax = 1024;      // Limit of the API server, in bytes.
 constexpr std::size_t kInstanceMax = 128;   // The same.
-constexpr std::size_t kNameMax = 253 - 17;  // Of an object's name, so that ".<16 digits>" fits.
+constexpr std::size_t kNameMax = 253 - 17;  // Leaves room for ".<16 digits>" in a name.
 
-constexpr minutes kWindow{6};     // Of silence, which end a series.
-constexpr minutes kHeartbeat{3};  // Between patches of a series; within a window, so none is lost.
+constexpr minutes kWindow{6};     // Silence that ends a series.
+constexpr minutes kHeartbeat{3};  // Between patches of a series. Below the window, so none is lost.
 constexpr std::size_t kSeriesMax = 1000;
 constexpr double kBurst = 25;
 constexpr minutes kRefill{5};  // For one token.
 constexpr std::size_t kBucketsMax = 4096;
-constexpr std::chrono::milliseconds kPace{50};  // Between requests: other writes matter more.
+constexpr std::chrono::milliseconds kPace{50};  // Other writes matter more.
 constexpr seconds kTimeout{5};
-constexpr seconds kRetry{10};  // Give or take a quarter.
+constexpr seconds kRetry{10};  // Plus or minus a quarter.
 constexpr int kAttemptsMax = 12;
 constexpr base::BackoffPolicy kMuted = {.first = minutes(1), .most = minutes(60)};
 constexpr minutes kReportPace{10};
 
-// An Event lies beside what it regards; what lies in no namespace has its Events in this one.
+// An Event is in the namespace of its object. For cluster-scoped objects this is "default".
 std::string NamespaceOf(const Event& event) {
   return event.regarding.key.ns.empty() ? "default" : event.regarding.key.ns;
 }
@@ -76,7 +76,7 @@ void EventRecorder::Record(Event event) {
     return;
   }
   if (IsMuted(NamespaceOf(event))) {
-    ++counts_.dropped;  // The Muted Event said so.
+    ++counts_.dropped;  // Mute() has reported it.
     return;
   }
   if (!TakeToken(event.regarding.uid)) {
@@ -103,7 +103,7 @@ bool EventRecorder::TakeToken(const Uid& uid) {
   if (buckets_.size() >= kBucketsMax) {
     std::erase_if(buckets_, [&](const auto& entry) { return refilled(entry.second) >= kBurst; });
   }
-  // Whose bucket is given up may have a burst more than its due.
+  // An object whose bucket is dropped may send one burst too many.
   if (buckets_.size() >= kBucketsMax) buckets_.erase(buckets_.begin());
   const auto [it, is_new] = buckets_.try_emplace(uid, Bucket{.tokens = kBurst, .at = now});
   Bucket& bucket = it->second;
@@ -113,7 +113,7 @@ bool EventRecorder::TakeToken(const Uid& uid) {
   return true;
 }
 
-// Gives up the series that has been silent longest, if all of it was sent.
+// Drops the series that has been silent longest, of those that were sent completely.
 bool EventRecorder::MakeRoom() {
   if (series_.size() < kSeriesMax) return true;
   auto oldest = series_.end();
@@ -128,7 +128,7 @@ bool EventRecorder::MakeRoom() {
 
 bool EventRecorder::IsMuted(const std::string& ns) {
   const TimePoint now = clock_.Now();
-  // How long it was is remembered for as long again.
+  // The delay is remembered for the same time again, so that the next one is longer.
   std::erase_if(muted_, [&](const auto& entry) {
     return entry.second.until + entry.second.backoff.delay() <= now;
   });
@@ -136,7 +136,7 @@ bool EventRecorder::IsMuted(const std::string& ns) {
   return muted != muted_.end() && now < muted->second.until;
 }
 
-// Unlike a time, a random number is unique to the process that drew it.
+// A random number is unique to its process. A time is not.
 std::string EventRecorder::NewName(const Event& event) {
   static constexpr char kHex[] = "0123456789abcdef";
   std::string name = event.regarding.key.name.substr(0, kNameMax);
@@ -198,7 +198,7 @@ void EventRecorder::OnReply(base::Result<http::Response> reply) {
   const bool creates = entry->second.sent == 0;
   const auto checked =
       CheckStatus(std::move(reply), creates ? http::Method::kPost : http::Method::kPatch);
-  // The name is ours alone: an object with it was created by an attempt whose reply was lost.
+  // The name is unique: an attempt whose reply was lost has created the object.
   const bool is_there = !checked && creates && checked.error().code == ErrorCode::kAlreadyExists;
   if (checked || is_there) {
     muted_.erase(NamespaceOf(entry->first));
@@ -214,7 +214,7 @@ void EventRecorder::OnSent(Series& series) {
   failed_.clear();
   series.sent = series.sending;
   series.failures = 0;
-  // That something happens again is news; how often may wait.
+  // The first repetition is sent at once. Later counts may wait.
   series.due = clock_.Now() + (series.sent > 1 ? kHeartbeat : minutes(0));
 }
 
@@ -222,8 +222,8 @@ void EventRecorder::OnError(AllSeries::iterator entry, const base::Error& error)
   Series& series = entry->second;
   switch (error.code) {
     case ErrorCode::kNotFound:
-      if (series.sent == 0) break;  // The namespace is gone.
-      series.sent = 0;              // Events expire: this one begins again.
+      if (series.sent == 0) break;  // The namespace is deleted.
+      series.sent = 0;              // Events expire. This one starts again.
       series.name = NewName(entry->first);
       return;
     case ErrorCode::kForbidden:

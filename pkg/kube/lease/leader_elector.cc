@@ -17,7 +17,7 @@ using base::ErrorCode, base::Invalid, base::Result;
 using std::chrono::milliseconds, std::chrono::seconds;
 
 constexpr double kJitter = 0.2;
-// A write that loses a race is followed by a read, and that by a write. Who loses again waits.
+// After a write that loses a race, reads and writes at once. After another loss, waits.
 constexpr int kAtOnceMax = 2;
 
 std::string InSeconds(milliseconds time) {
@@ -136,7 +136,7 @@ void LeaderElector::Decide() {
   }
   if (!term_began_ && !ours && OthersMayAct()) {
     next_ = Request::kRead;
-    // Not later than their time is up.
+    // Not later than the end of the holder's duration.
     next_attempt_ = std::min(next_attempt_, record_seen_ + OthersDuration());
     ReportSuccess();
     return;
@@ -147,7 +147,7 @@ void LeaderElector::Decide() {
 void LeaderElector::OnWritten(const http::Response& reply) {
   const Result<void> observed = Observe(reply);
   if (!observed) {
-    next_ = Request::kRead;  // It may be ours; the next look will tell.
+    next_ = Request::kRead;  // The Lease may be ours. The next read shows it.
     ReportFailure(Request::kUpdate, observed.error());
     return;
   }
@@ -156,7 +156,7 @@ void LeaderElector::OnWritten(const http::Response& reply) {
     Extend();
     ReportSuccess();
   } else {
-    Decide();  // Something on the way to the store has changed it.
+    Decide();  // A webhook, for example, has changed it.
   }
 }
 
@@ -176,7 +176,7 @@ void LeaderElector::OnWriteError(const base::Error& error) {
       break;  // The namespace is missing.
     case ErrorCode::kUnavailable:
     case ErrorCode::kTooManyRequests:
-      if (term_began_) {  // Nothing was done: the same again.
+      if (term_began_) {  // Nothing was done, so send the same again.
         ReportFailure(failed, error);
         return;
       }
@@ -184,8 +184,7 @@ void LeaderElector::OnWriteError(const base::Error& error) {
     default:
       break;
   }
-  next_ = Request::kRead;  // The Lease may be another one by now, for a write of ours without a
-                           // reply too.
+  next_ = Request::kRead;  // The Lease may have changed, also by an own write without a reply.
   ReportFailure(failed, error);
 }
 
@@ -214,7 +213,7 @@ Result<void> LeaderElector::Observe(const http::Response& reply) {
   return {};
 }
 
-// Its record stays: the holder may act on, and does not know yet.
+// Keeps the record: the holder may still act, because it does not know yet.
 void LeaderElector::Forget() { object_ = json::Value(); }
 
 bool LeaderElector::OthersMayAct() const {
@@ -222,10 +221,10 @@ bool LeaderElector::OthersMayAct() const {
          clock_.Now() < record_seen_ + OthersDuration();
 }
 
-// The holder's own duration, but not less than ours: an edit must not make us take over from a
-// leader that follows its configuration.
+// Returns the holder's own duration, but at least that of this process. An edit must not make it
+// take over from a leader that follows its configuration.
 std::chrono::nanoseconds LeaderElector::OthersDuration() const {
-  constexpr std::int64_t kMost = seconds(std::chrono::hours(24)).count();  // Against overflow.
+  constexpr std::int64_t kMost = seconds(std::chrono::hours(24)).count();  // Prevents overflow.
   return std::max<std::chrono::nanoseconds>(
       seconds(std::clamp<std::int64_t>(record_.duration_seconds, 0, kMost)),
       timing_.lease_duration);
@@ -243,10 +242,10 @@ void LeaderElector::SendAtOnce(Request request) {
 
 void LeaderElector::Extend() {
   const TimePoint until = sent_at_ + timing_.renew_deadline;
-  if (TermEnded()) return;            // Too late: what was over stays over.
+  if (TermEnded()) return;            // A term that has ended stays ended.
   if (clock_.Now() >= until) return;  // The reply took so long that the term would be over.
   may_act_until_.store(until.time_since_epoch().count());
-  // Afterwards, or it would look ended to others for a moment.
+  // After the store, or the term would look ended to other threads for a moment.
   if (!term_began_.exchange(true)) {
     logger_.Info("Leading", {{"lease", ToString(lease_)}, {"identity", identity_}});
   }
@@ -271,13 +270,13 @@ std::optional<http::Request> LeaderElector::Release() {
   return request;
 }
 
-// The record that makes or keeps the Lease ours.
+// Returns the record that acquires or keeps the Lease.
 LeaderElector::Record LeaderElector::Ours() const {
   Record record = record_;
   const std::string now = base::FormatMicros(clock_.Wall());
   if (record.holder != identity_) {
     record.acquire_time = now;
-    // A Lease that was never held changes hands with its second holder.
+    // The creation of a Lease is not a transition.
     if (!record.uid.empty()) ++record.transitions;
   }
   record.holder = identity_;
@@ -312,7 +311,7 @@ void LeaderElector::ReportFailure(Request request, const base::Error& error) {
   if (!term_began_ && error.retry_after) {
     next_attempt_ = std::max(next_attempt_, clock_.Now() + *error.retry_after);
   }
-  // A server that is away answers reads and writes with different codes.
+  // An unreachable server gives different codes for reads and writes.
   const bool away =
       error.code == ErrorCode::kUnknownOutcome || error.code == ErrorCode::kDeadlineExceeded;
   const ErrorCode code = away ? ErrorCode::kUnavailable : error.code;

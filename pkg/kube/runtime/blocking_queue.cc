@@ -7,7 +7,7 @@ using base::MutexLock;
 
 constexpr std::chrono::seconds kWaitMax{1};
 
-// Waking one thread is enough, because it wakes the next if it leaves something behind.
+// Waking one thread is enough, because it wakes the next one if keys are left.
 void BlockingQueue::AddAt(const std::string& key, TimePoint when,
                           const WorkQueue::AddOptions& options) {
   const MutexLock lock(mutex_);
@@ -23,7 +23,7 @@ void BlockingQueue::Done(const std::string& key, const WorkQueue::Ended& ended) 
 }
 
 std::optional<std::string> BlockingQueue::Get(const std::stop_token& stop) {
-  // Before the lock, because it may run at once, on this thread.
+  // Before the lock, because the callback may run at once on this thread.
   const std::stop_callback wake(stop, [this] {
     const MutexLock lock(mutex_);
     changed_cv_.notify_all();
@@ -45,7 +45,7 @@ void BlockingQueue::Wait() {
     changed_cv_.wait(mutex_);
     return;
   }
-  // Never nothing, or rounding could make the last moment a busy one.
+  // Never zero, because rounding could cause a busy loop in the last moment.
   const std::chrono::nanoseconds left = *due - clock_.Now();
   changed_cv_.wait_for(
       mutex_, std::clamp<std::chrono::nanoseconds>(left, std::chrono::microseconds(100), kWaitMax));

@@ -8,7 +8,7 @@ namespace kube {
 
 constexpr std::size_t kInboxMax = 1000;
 constexpr std::chrono::seconds kFlush{2};
-constexpr std::chrono::nanoseconds kWaitMost = std::chrono::hours(1);  // Where nothing is due.
+constexpr std::chrono::nanoseconds kWaitMost = std::chrono::hours(1);  // If nothing is due.
 
 EventLoop::EventLoop(std::string controller, const std::string& instance, const base::Clock& clock,
                      base::Random& random, base::Logger& logger)

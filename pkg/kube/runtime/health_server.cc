@@ -27,7 +27,7 @@ bool IsAt(const std::string& path, const std::string& endpoint) {
   return path == prefix || path.starts_with(prefix + "/");
 }
 
-// One line for each page below `folder`, as "/" or "/debug". Empty if there is none.
+// Returns a line for each page below `folder`, e.g. "/" or "/debug". Empty if there is none.
 std::string IndexOf(const std::map<std::string, std::function<std::string()>>& pages,
                     const std::string& folder) {
   const std::string prefix = folder.ends_with('/') ? folder : folder + "/";

@@ -24,7 +24,7 @@ constexpr std::chrono::hours kOwnLasts{24 * 30};
 constexpr std::size_t kFileBytesMax = 256U << 10;
 constexpr std::size_t kUserMax = 200;
 
-// Of "Bearer TOKEN"; empty if the header is another.
+// Returns the token of "Bearer TOKEN". Empty if the header has another form.
 std::string TokenOf(std::string_view authorization) {
   constexpr std::string_view kScheme = "bearer ";
   const bool is_bearer =

@@ -38,7 +38,7 @@ std::optional<double> OpenFds() {
   std::error_code error;
   std::filesystem::directory_iterator it("/proc/self/fd", error);
   if (error) return std::nullopt;
-  double count = -1;  // That of the iterator itself.
+  double count = -1;  // Leaves out the iterator's own.
   for (; !error && it != std::filesystem::directory_iterator(); it.increment(error)) ++count;
   return count;
 }

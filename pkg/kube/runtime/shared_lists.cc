@@ -16,13 +16,13 @@ constexpr int kTurnsMax = 8;
 constexpr std::string_view kSelector = "?labelSelector=";
 constexpr std::string_view kEquals = "%3D";
 
-// A LIST without the value that its label selector asks for.
+// A LIST, split at the value of its label selector.
 struct Shareable {
-  std::string before = {};  // The value.
-  std::string value = {};   // Empty: it selects by none.
+  std::string before = {};  // The path up to the value.
+  std::string value = {};   // Empty if there is no selector.
 };
 
-// Empty: it is sent as it is. A query with more than a selector has a limit, or follows a page.
+// Empty if it must be sent unchanged. A longer query has a limit, or continues a list.
 std::optional<Shareable> Split(const Request& request) {
   if (request.method != http::Method::kGet) return {};
   const std::string& path = request.path;
@@ -39,7 +39,7 @@ std::optional<Shareable> Split(const Request& request) {
   return Shareable{.before = path.substr(0, equals), .value = path.substr(equals + kEquals.size())};
 }
 
-// "key in (a,b)", escaped.
+// Returns the request with "key in (a,b)", escaped.
 Request For(Request request, const std::set<std::string>& values) {
   if (values.size() < 2) return request;
   request.path = Split(request)->before + "%20in%20%28";
@@ -56,13 +56,13 @@ bool IsList(const Request& request) {
 
 }  // namespace
 
-// What an asker wants together: LISTs that select by one value, or a single request.
+// One part of an asker's requests: LISTs that select by one value, or a single request.
 struct SharedLists::Part {
-  std::vector<std::size_t> indices = {};  // In what was asked for.
+  std::vector<std::size_t> indices = {};  // Positions in the asker's requests.
   std::vector<Request> requests = {};
   std::string queue = {};
   std::string value = {};
-  FlightPtr flight = {};  // Null: it is sent as it is.
+  FlightPtr flight = {};  // Null if it is sent unchanged.
   std::vector<Result<Response>> replies = {};
 
   [[nodiscard]] bool IsAnswered() const {
@@ -72,8 +72,8 @@ struct SharedLists::Part {
 
 struct SharedLists::Asker {
   bool is_patient = true;
-  // Its own, or that of a flight that has answered. Who has one never waits for another: else all
-  // that are given out could be held by askers that wait.
+  // Its own, or that of a flight that has answered. An asker with a turn never waits for another
+  // turn: otherwise waiting askers could hold all turns.
   Turn turn = {};
 };
 
@@ -180,7 +180,7 @@ SharedLists::Answers SharedLists::SendAll(const std::vector<Request>& requests,
         if (asker.is_patient) {
           (void)ended_.wait_for(mutex_, deadline - now);
         } else {
-          ended_.wait(mutex_);  // For a turn.
+          ended_.wait(mutex_);  // Until a turn is free.
         }
         continue;
       }

@@ -17,10 +17,10 @@ using Next = Reflector::Next;
 constexpr std::chrono::milliseconds kTurnMax{1'000};
 constexpr int kNoLimit = 0;
 
-// A reflector and its exchange under way.
+// A reflector and its exchange in progress.
 struct Slot {
   Reflector& reflector;
-  http::CurlMulti::Id id = 0;  // 0: none.
+  http::CurlMulti::Id id = 0;  // 0 if there is none.
 };
 
 }  // namespace
@@ -30,7 +30,7 @@ struct WatchLoop::State {
   const base::Clock& clock;
   std::vector<std::unique_ptr<Slot>> slots;
 
-  // Does what the reflector asks for; returns when to ask again.
+  // Does what the reflector requests. Returns when to poll it again.
   TimePoint Step(Slot& slot);
   void Drop(Slot& slot) { multi.Abandon(std::exchange(slot.id, 0)); }
 };
@@ -57,7 +57,7 @@ void WatchLoop::Run(const std::stop_token& stop, const std::function<void()>& on
     TimePoint until = turn + kTurnMax;
     for (const auto& slot : state.slots) until = std::min(until, state.Step(*slot));
     if (on_turn) on_turn();
-    // Rounded up: a wait of nothing would spin until the time has come.
+    // Rounded up, because waits of zero would be a busy loop.
     state.multi.Poll(std::chrono::ceil<std::chrono::milliseconds>(until - turn));
   }
   for (const auto& slot : state.slots) state.Drop(*slot);
@@ -88,7 +88,7 @@ TimePoint WatchLoop::State::Step(Slot& slot) {
                                 slot.reflector.OnStreamEnd(clock.Now(), result);
                               }});
   }
-  return now + kTurnMax;  // Asked again then, it tells its deadline.
+  return now + kTurnMax;  // Its next Poll() returns its deadline.
 }
 
 }  // namespace kube

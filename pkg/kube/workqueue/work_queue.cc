@@ -15,7 +15,7 @@ constexpr std::size_t IndexOf(WorkQueue::Priority priority) {
 }  // namespace
 
 void WorkQueue::Add(const std::string& key, TimePoint now, const AddOptions& options) {
-  MoveDue(now);  // What was due before `key` goes before it.
+  MoveDue(now);  // Keys that were due earlier come before `key`.
   Key& entry = keys_[key];
   Want(entry, options);
   StopWaiting(key, entry);
@@ -30,7 +30,7 @@ void WorkQueue::AddAt(const std::string& key, TimePoint when, TimePoint now,
   }
   Key& entry = keys_[key];
   Want(entry, options);
-  if (entry.dirty) return;  // Handed out sooner than that anyway.
+  if (entry.dirty) return;  // It is handed out sooner anyway.
   if (entry.due && *entry.due <= when) return;
   StopWaiting(key, entry);
   entry.due = when;
@@ -71,7 +71,7 @@ std::optional<WorkQueue::Priority> WorkQueue::NextPriority() {
 void WorkQueue::Done(const std::string& key, TimePoint now, const Ended& ended) {
   if (ended.failed) ++retries_;
   if (ended.again_after) AddAt(key, now + *ended.again_after, now, {.priority = ended.priority});
-  MoveDue(now);  // While it is held, so that a delay of its own makes it dirty and no more.
+  MoveDue(now);  // While it is held, so that its own delay only makes it dirty.
   Key& entry = keys_[key];
   CHECK(entry.held);
   const std::string flow = std::exchange(entry.held, std::nullopt)->flow;
@@ -115,7 +115,7 @@ void WorkQueue::Want(Key& key, const AddOptions& options) {
   Flow& flow = flows_.at(key.flow);
   auto node = flow.ready[IndexOf(key.priority)].extract(place);
   key.priority = options.priority;
-  flow.ready[IndexOf(key.priority)].insert(std::move(node));  // As old as it is.
+  flow.ready[IndexOf(key.priority)].insert(std::move(node));  // Keeps its age.
   Place(key.flow);
 }
 

@@ -9,15 +9,15 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// Pods whose entries are ours to write and of which more may come: they stay, and so does their
-// node.
+// Returns whether the controller writes the pod's entry, and more changes may come: the pod is not
+// being deleted, and its node is not lost.
 bool IsAwaited(const MembershipIndex& index, const api::DaemonPod& pod) {
   return pod.controller_writes && !pod.meta.deleting && !IsLost(index.observed, pod.node);
 }
 
-// Whether members of the clique, or nodes that go elsewhere, are still to become ready: the domain
-// forms as a whole, and its nodes come in no order of cliques. REQUIRES: nobody joins, so that each
-// of the clique's pods has its entry.
+// Returns whether members of the clique, or nodes of other cliques, are not ready yet. All are
+// checked, because nodes of a domain start in any order. REQUIRES: no pod joins, so each pod of the
+// clique has its entry.
 bool AnyToBeReady(const MembershipIndex& index, const CliquePlace& place,
                   const std::vector<Member>& daemons) {
   const auto entries = ByNode(daemons);
@@ -67,9 +67,9 @@ milliseconds UntilWrite(const MembershipIndex& index, const api::Clique& clique,
   milliseconds window = batching->second.window;
   if (CountJoining(index, place, daemons) > 0) return until(window);
   const milliseconds least = std::min(urgent, first);
-  // What completes a clique that has just begun to form hardly waits: nothing more is to come.
+  // A write that completes a new clique waits only briefly, because no more changes follow.
   if (!AnyToBeReady(index, place, daemons)) window = std::clamp(window / 16, least, first);
-  // Who joins is not ready before it is let in: not much is gained by waiting for more.
+  // A node cannot become ready before its entry is written, so waiting for more gains little.
   if (Admits(clique.daemons, daemons)) window = std::max(window / 4, least);
   return until(window);
 }

@@ -36,9 +36,10 @@ json::Value RenderClique(const kube::ObjectKey& key, const Observed& observed,
                         {"daemons", api::EncodeDaemons(daemons)}});
 }
 
-// Who owns a clique that we write: the DaemonSet that made its pods, and of several in the
-// namespace the one that stays (B28). The garbage collector takes an owner elsewhere for one that
-// is gone. REQUIRES: a DaemonSet there, whose pods belong in the clique.
+// Returns the owner of a clique that the controller writes: the DaemonSet of its pods. Of several
+// in the namespace, prefers the one that stays (B28, two controllers at once). The garbage
+// collector treats an owner in another namespace as deleted. REQUIRES: a DaemonSet whose pods
+// belong there.
 kube::OwnerReference OwnerOf(const Observed& observed, const CliquePlace& place) {
   const std::string ours = api::DaemonName(observed.uid);
   const kube::ObjectMeta* owner = nullptr;
@@ -58,8 +59,9 @@ kube::ObjectKey KeyOf(const Observed& observed, const CliquePlace& place) {
   return {.ns = place.ns, .name = api::CliqueName(observed.uid, place.id)};
 }
 
-// Returns the owners of a clique that daemons created, once the controller writes an entry in it:
-// the DaemonSet too, or it is deleted with the last pod (B58). Null if the owners stay.
+// Returns the new owners of a clique that daemons created, once the controller writes an entry.
+// Adds the DaemonSet, or the clique would be deleted with the last pod (B58). Null if none is
+// added.
 json::Value OwnersOf(const MembershipIndex& index, const CliquePlace& place,
                      const api::Clique& clique, const CliqueContent& next) {
   const bool any_ours = std::ranges::any_of(next.daemons, [&](const Member& member) {
@@ -68,7 +70,7 @@ json::Value OwnersOf(const MembershipIndex& index, const CliquePlace& place,
            MayBeIn(*pod->second, place);
   });
   if (!any_ours) return {};
-  if (!clique.meta.is_whole) return {};  // Those that are not kept would be lost.
+  if (!clique.meta.is_whole) return {};  // Would drop owners that are not cached.
   std::vector<kube::OwnerReference> owners = clique.meta.owners;
   const kube::OwnerReference ours = OwnerOf(index.observed, place);
   if (std::ranges::find(owners, ours.uid, &kube::OwnerReference::uid) != owners.end()) return {};
@@ -87,7 +89,7 @@ bool IsWritten(const Observed& observed, const CliquePlace& place, const api::Cl
                const Member& member) {
   if (clique == nullptr) {
     const NameCheck& name = observed.evidence.NameOf(Kind::kClique, KeyOf(observed, place));
-    return name.is == NameCheck::Is::kFound;  // Made by us, in this pass.
+    return name.is == NameCheck::Is::kFound;  // This pass created it.
   }
   return std::ranges::any_of(clique->daemons, [&](const Member& entry) {
     return entry.node == member.node && entry.index == member.index;
@@ -98,7 +100,7 @@ std::optional<Action> WriteOf(const MembershipIndex& index, const CliquePlace& p
                               const api::Clique* clique, const CliqueContent& next,
                               Membership& membership) {
   if (clique != nullptr) {
-    // An index that is no longer kept is no reason for a write.
+    // A reserved index that has expired is no reason to write.
     if (clique->meta.deleting || clique->daemons == next.daemons) return {};
     return WriteClique{.clique = clique->meta,
                        .daemons = next.daemons,
@@ -108,8 +110,8 @@ std::optional<Action> WriteOf(const MembershipIndex& index, const CliquePlace& p
   }
   if (next.daemons.empty()) return {};
   const Observed& observed = index.observed;
-  // Daemons may run under the indices of a clique that was there before. Only the domain's status
-  // knows these, so an old view of it is not believed (R2).
+  // R2 (a cache is never evidence). Daemons may run with the indices of an earlier clique, which
+  // only the domain's status has. So status must be current.
   const kube::ObjectMeta& domain = observed.domain->meta;
   if (!observed.evidence.owner) {
     membership.needs_owner = true;
@@ -119,12 +121,12 @@ std::optional<Action> WriteOf(const MembershipIndex& index, const CliquePlace& p
   if (live == nullptr || live->resource_version != domain.resource_version) return {};
   const kube::OwnerReference owner = OwnerOf(observed, place);
   const kube::ObjectKey key = KeyOf(observed, place);
-  // Taken: the cache is behind, and what is there will arrive.
+  // The name is taken: the clique exists, and the cache will show it.
   if (observed.evidence.NameOf(Kind::kClique, key).is != NameCheck::Is::kNotAsked) return {};
   if (observed.memory.clique_batching.contains(key.name)) {
-    // We made it a moment ago, and it is gone: of a DaemonSet that is gone while the view still
-    // shows it, the garbage collector takes away each that we make. So the view is not believed
-    // (R2).
+    // cdom created the clique a moment ago, and it is deleted. If a stale cache shows a deleted
+    // DaemonSet, the garbage collector deletes every clique that it owns. So the DaemonSet is read
+    // live (R2).
     const kube::ObjectKey set = {.ns = place.ns, .name = owner.name};
     const NameCheck& found = observed.evidence.NameOf(Kind::kDaemonSet, set);
     if (found.is == NameCheck::Is::kNotAsked)

@@ -12,10 +12,10 @@ namespace {
 
 using api::DaemonPod, api::HeldIndex, api::Member;
 
-// Half of it is what pods have by default to end.
+// Twice the default grace period of pods.
 constexpr std::chrono::seconds kLeavesWithin{60};
 
-// One clique: what it holds now, and what it should hold.
+// Decides one clique: compares its current with its desired content.
 class CliqueRule {
  public:
   CliqueRule(const MembershipIndex& index, CliquePlace place, const api::Clique* clique,
@@ -29,17 +29,17 @@ class CliqueRule {
     if (pods != index.in_clique.end()) pods_ = pods->second;
   }
 
-  // What it should hold. Sets `needs_daemons` and adds to `refused`.
+  // Returns the desired content. Sets `needs_daemons` and adds to `refused`.
   CliqueContent Decide(Membership& membership) {
     if (clique_ != nullptr) {
-      // Its daemon is about to remove its own entry; a write of ours would make it fail.
+      // A daemon is about to remove its own entry. A write by the controller would make that fail.
       if (OwnWriterLeaves(membership)) return {.daemons = clique_->daemons, .held = clique_->held};
       for (const HeldIndex& held : clique_->held) {
         if (IsHeldNow(held)) next_.held.push_back(held);
       }
       for (const Member& entry : clique_->daemons) Keep(entry, membership);
     }
-    // Those that had an index before come first, so that nobody else takes it.
+    // Nodes that had an index before come first, so that no other node takes it.
     for (const DaemonPod* pod : pods_) {
       if (!Joins(*pod)) continue;
       if (const int index = IndexBefore(pod->node); index >= 0) Join(*pod, index);
@@ -61,8 +61,8 @@ class CliqueRule {
     return until && *until > now_.wall;
   }
 
-  // The lowest that nobody has or is kept for; if all are, the one that is kept for the node that
-  // has been away longest. -1: none.
+  // Returns the lowest index that is neither used nor reserved. If all are, returns the index of
+  // the node that has been away longest. -1 if there is none.
   int FreeIndex(Membership& membership) {
     const int most = observed_.facts.daemons.nodes_per_imex_domain_max;
     const std::set<int> lost = LostIndices(membership);
@@ -78,8 +78,8 @@ class CliqueRule {
     return -1;
   }
 
-  // Indices that only status still knows, since somebody deleted the clique: the daemon of such a
-  // node may run under its index until a live read shows no pod of it (S3).
+  // Returns the indices that only status still has, because a user deleted the clique. S3 (no index
+  // is assigned twice): the daemon may use its index until a live read shows no pod of the node.
   std::set<int> LostIndices(Membership& membership) const {
     std::set<int> lost;
     for (const Member& shown : observed_.domain->status.nodes) {
@@ -95,7 +95,7 @@ class CliqueRule {
            std::ranges::find(clique_->daemons, node, &Member::node) != clique_->daemons.end();
   }
 
-  // Daemons that write their own entries choose among all indices, whatever is kept.
+  // Reserves nothing for daemons that write their own entries: they choose among all indices.
   void Hold(const Member& entry) {
     const bool is_ours = observed_.facts.daemons.controller_writes && IsFree(entry.index);
     if (!is_ours || observed_.facts.index_hold <= std::chrono::seconds(0)) return;
@@ -109,9 +109,9 @@ class CliqueRule {
     return it == index_.pods.end() ? nullptr : it->second;
   }
 
-  // One on a node that is lost, or that should have ended a while ago, writes nothing any more, and
-  // must not keep us from taking out who is gone. Sets when that will be so of who is waited for.
-  // How long it has been is this process's own knowledge: the clocks of hosts may be wrong.
+  // Returns whether a daemon is about to remove its own entry. A daemon on a lost node, or one that
+  // should have ended, no longer writes and must not block removals. Requeues for that time.
+  // Measures it by this process's clock, because the clocks of hosts may be wrong.
   bool OwnWriterLeaves(Membership& membership) const {
     return std::ranges::any_of(observed_.children.daemon_pods, [&](const DaemonPod& pod) {
       const bool leaves = !pod.controller_writes && pod.meta.deleting && !pod.terminal &&
@@ -135,7 +135,7 @@ class CliqueRule {
 
   void Keep(const Member& entry, Membership& membership) {
     const DaemonPod* pod = PodOf(entry.node);
-    // Nobody leaves because one cache lags, not even one whose pod seems to be elsewhere (S5).
+    // S5 (a member leaves only after a live read), even if the cache shows its pod elsewhere.
     if (pod == nullptr || !MayBeIn(*pod, place_)) {
       if (IsProvenGone(entry, membership)) {
         Hold(entry);
@@ -148,8 +148,8 @@ class CliqueRule {
     Member updated = entry;
     updated.ready = pod->clique && Serves(*pod);
     if (!pod->ip.empty()) updated.ip = pod->ip;
-    // One that is no index, or is given twice, was not given by us: its node joins afresh. But one
-    // beyond a bound that was lowered since is what its IMEX runs with.
+    // The controller never assigned an index that is negative or used twice, so that node joins
+    // again. An index above a lowered limit stays, because IMEX runs with it.
     if (entry.index >= 0 && !used_.contains(entry.index)) Put(updated);
   }
 
@@ -163,9 +163,9 @@ class CliqueRule {
            !entries_of_.contains(pod.node) && index_.MayJoin(pod.node);
   }
 
-  // The free index that is kept for the node, or under which status still shows it: a clique that
-  // somebody deleted is made again as it was, since its daemons go on under their indices (S4).
-  // -1: none.
+  // Returns the free index that is reserved for the node, or that status shows for it. -1 if there
+  // is none. S4 (an index never changes): a deleted clique gets the same indices again, because its
+  // daemons still use them.
   int IndexBefore(const std::string& node) const {
     for (const HeldIndex& held : next_.held) {
       if (held.node == node && IsFree(held.index)) return held.index;
@@ -176,7 +176,7 @@ class CliqueRule {
   }
 
   void Join(const DaemonPod& pod, int index) {
-    CHECK(IsFree(index));  // Two IMEX daemons under one index are two liars.
+    CHECK(IsFree(index));  // Two IMEX daemons must not share an index.
     Put({.node = pod.node,
          .ip = pod.ip,
          .clique = place_.id,
@@ -195,7 +195,7 @@ class CliqueRule {
 
   const MembershipIndex& index_;
   const Observed& observed_;
-  std::vector<const DaemonPod*> pods_;  // That have its label.
+  std::vector<const DaemonPod*> pods_;  // With the clique's label.
   const CliquePlace place_;
   const api::Clique* clique_;
   const Instant& now_;

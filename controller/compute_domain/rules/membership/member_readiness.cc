@@ -11,9 +11,9 @@ using api::Member;
 
 namespace {
 
-// Of a member whose pod the cache lacks, or that is of a DaemonSet that somebody deleted. It stays
-// ready, for the cache may lag, unless a live read shows that none serves; and does not become it,
-// for it may be the clique that is old.
+// Returns whether a member stays ready whose pod is not cached, or whose DaemonSet was deleted. It
+// does, because the cache may lag, unless a live read shows no pod that serves. It does not become
+// ready, because the clique may be stale.
 bool StaysReady(const MembershipIndex& index, const Member& member) {
   const auto shown = index.shown.find(member.node);
   const bool is_shown =
@@ -21,10 +21,10 @@ bool StaysReady(const MembershipIndex& index, const Member& member) {
   return is_shown && (!index.live.was_read() || index.live.AnyPodOn(member.node, Serves));
 }
 
-// Whether a member that only status still shows is one no longer. Nobody leaves because one cache
-// lags (S5), not even one whose daemon seems to be ending or whose index a clique gives to somebody
-// else: a live read shows that no pod is left but those that are about to end and have taken their
-// own entries out.
+// Returns whether a member that only status shows has left. S5 (a member leaves only after a live
+// read), even if its daemon seems to end or a clique gives its index to another node. The live read
+// must find no pod of it. Exception: pods that are being deleted and have removed their own
+// entries.
 bool HasLeft(const LiveView& live, const Member& shown, Membership& membership) {
   if (!live.was_read()) {
     membership.needs_daemons = true;
@@ -37,14 +37,14 @@ bool HasLeft(const LiveView& live, const Member& shown, Membership& membership) 
   });
 }
 
-// A live read shows the clique without an entry of the node: its daemon, which may be there, has
-// taken it out, as one does that ends in a crash.
+// Returns whether a live read shows the clique without an entry of the node. Then the daemon
+// removed its entry, as it does when it crashes, and may still exist.
 bool HasTakenItselfOut(const LiveView& live, const Member& shown) {
   return live.HasClique(shown.clique) && !live.Lists(shown.clique, shown.node);
 }
 
-// Whether the member stands in status because its daemon put it there: NVIDIA's do, where their
-// feature gate ComputeDomainCliques is off, and keep no clique.
+// Returns whether the member's own daemon wrote it into status. NVIDIA's daemons do, and write no
+// clique, if their feature gate ComputeDomainCliques is off.
 bool IsWrittenByItsDaemon(const MembershipIndex& index, const Member& shown) {
   const auto pod = index.pods.find(shown.node);
   if (shown.clique.empty() || pod == index.pods.end()) return false;
@@ -67,7 +67,7 @@ void AddWrittenByDaemons(const MembershipIndex& index, MemberByNode& members) {
   for (const Member& shown : index.observed.domain->status.nodes) {
     if (members.contains(shown.node) || !IsWrittenByItsDaemon(index, shown)) continue;
     Member member = shown;
-    // The daemon says no more than its pod does; and says it again only when that changes.
+    // The pod decides: the daemon knows no more, and writes its entry only when that changes.
     member.ready = true;
     AddMember(index, index.pods.at(shown.node)->meta.key.ns, std::move(member), members);
   }
@@ -80,14 +80,14 @@ void AddMember(const MembershipIndex& index, const std::string& ns, Member membe
                           ? StaysReady(index, member)
                           : Serves(*pod->second) && !IsSoughtElsewhere(*pod->second, member);
   const NodeLife life = LifeOf(index.observed, member.node);
-  // An old view that shows the node as not ready makes nobody ready.
+  // A stale cache that shows the node as not ready must not make a member ready.
   const auto shown = index.shown.find(member.node);
   const bool may_become_ready = life == NodeLife::kLives ||
                                 !index.observed.nodes.contains(member.node) ||
                                 (shown != index.shown.end() && shown->second->ready);
   member.ready = member.ready && serves && life != NodeLife::kLost && may_become_ready;
   const auto [it, added] = members.emplace(member.node, member);
-  // A node that moved may still stand in its old clique; its pod says where it is.
+  // A node that moved may still be listed in its old clique. Its pod shows the right clique.
   const bool is_where_pod_is = pod != index.pods.end() && pod->second->clique == member.clique &&
                                pod->second->meta.key.ns == ns;
   if (!added && is_where_pod_is) it->second = member;
@@ -96,10 +96,10 @@ void AddMember(const MembershipIndex& index, const std::string& ns, Member membe
 void KeepMembers(const MembershipIndex& index, MemberByNode& members, Membership& membership) {
   const std::vector<Member>& shown_members = index.observed.domain->status.nodes;
   const LiveView& live = index.live;
-  std::set<std::pair<std::string, int>> taken;  // Indices, by clique.
+  std::set<std::pair<std::string, int>> taken;  // Cliques with an index.
   for (const auto& [node, member] : members) taken.emplace(member.clique, member.index);
   std::set<std::string> left;
-  std::set<std::string> old_views;  // Of cliques, in which the index of a member is another's.
+  std::set<std::string> old_views;  // Cliques in which another node has a member's index.
   for (const Member& shown : shown_members) {
     if (members.contains(shown.node)) continue;
     const bool is_taken = !shown.clique.empty() && taken.contains({shown.clique, shown.index});
@@ -109,7 +109,7 @@ void KeepMembers(const MembershipIndex& index, MemberByNode& members, Membership
       old_views.insert(shown.clique);
     }
   }
-  // Status is newer than such a view, and has each index once (S3).
+  // S3 (no index is assigned twice): status is newer than such a view, and has each index once.
   std::erase_if(members, [&](const auto& item) { return old_views.contains(item.second.clique); });
   for (const Member& shown : shown_members) {
     const bool is_known = members.contains(shown.node);

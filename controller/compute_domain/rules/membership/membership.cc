@@ -24,7 +24,7 @@ Membership PlanMembership(const Observed& observed, const Instant& now) {
     if (!pod->clique) continue;
     if (!pod->clique->empty()) {
       if (pod->controller_writes) cliques.try_emplace({pod->meta.key.ns, *pod->clique});
-    } else if (!pod->ip.empty() && index.MayJoin(node)) {  // No fabric: known by its pod alone.
+    } else if (!pod->ip.empty() && index.MayJoin(node)) {  // No fabric: only its pod shows it.
       AddMember(index, pod->meta.key.ns, {.node = node, .ip = pod->ip, .ready = pod->ready},
                 by_node);
     }
@@ -37,7 +37,7 @@ Membership PlanMembership(const Observed& observed, const Instant& now) {
                             : UntilWrite(index, *clique, next.daemons, now.monotonic);
       if (wait > std::chrono::milliseconds(0)) {
         membership.requeue_after.AtMost(wait);
-        next.daemons = clique->daemons;  // Status says what the clique does.
+        next.daemons = clique->daemons;  // Status shows what the clique has.
       } else {
         membership.actions.push_back(*std::move(write));
       }
@@ -50,12 +50,12 @@ Membership PlanMembership(const Observed& observed, const Instant& now) {
     }
   }
   AddWrittenByDaemons(index, by_node);
-  // Of a domain that is being deleted they go with their pods, but under a job the daemons go on.
+  // Members of a deleted domain leave with their pods. Under a job, the daemons continue.
   if (!observed.domain->meta.deleting || !FindConsumers(observed).empty()) {
     KeepMembers(index, by_node, membership);
   }
   for (auto& [node, member] : by_node) {
-    // A cache without its pod may lag. Until when, it never says: a live read does.
+    // The pod is deleted, or the cache lags. Only a live read shows which.
     const bool is_unseen = member.ready && !index.pods.contains(node) && !index.live.was_read();
     membership.needs_daemons = membership.needs_daemons || is_unseen;
     membership.members.push_back(std::move(member));

@@ -11,7 +11,7 @@ Verdict JudgeAccepted(const StatusInput& input) {
   if (analysis.failure && analysis.failure->reason == api::kReasonTemplateNameTaken) {
     return Verdict(*analysis.failure);
   }
-  // What was made goes on, whether or not we see it.
+  // Existing children continue to work, even if cdom cannot read them.
   if (analysis.unreadable) {
     return {"True", analysis.unreadable->reason,
             "Nothing is created or repaired: " + analysis.unreadable->message};

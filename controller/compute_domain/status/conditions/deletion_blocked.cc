@@ -7,13 +7,13 @@ namespace compute_domain {
 
 namespace {
 
-// "22:12:44 UTC", with the day if it is not that of the deletion.
+// Returns "22:12:44 UTC". The date comes first if it is not the day of the deletion.
 std::string TimeOf(base::Clock::WallTime deadline, const std::string& asked) {
   const std::string day = base::FormatSeconds(deadline).substr(0, 10);
   return (asked.starts_with(day) ? "" : day + " ") + base::FormatTimeOfDay(deadline);
 }
 
-// Whom the deletion waits for, until when, and what to do about it.
+// Describes what the deletion waits for, until when, and what to do.
 std::string DescribeBlockers(const Observed& observed, const DeletionWait& wait) {
   const std::string time = TimeOf(wait.deadline, observed.domain->meta.deletion_timestamp);
   const std::string says = "Deletion waits for " + Names(wait.blockers) + ". ";

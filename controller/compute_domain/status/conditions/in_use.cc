@@ -31,7 +31,7 @@ Verdict JudgeInUse(const StatusInput& input) {
   const std::string says = waiting.reason.empty() ? "" : " " + waiting.message;
   const std::vector<std::string>& users = input.explanation.usage.users;
   if (!users.empty()) {
-    // What somebody has to do something about.
+    // These reasons need an action by a person.
     const bool matters =
         waiting.reason == api::kReasonChannelHeld || waiting.reason == api::kReasonNoRoomInClique;
     return {"True", matters ? waiting.reason : std::string(api::kReasonClaimsReserved),

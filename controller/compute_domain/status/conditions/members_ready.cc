@@ -18,12 +18,12 @@ using api::Member;
 
 // Why a member is not ready, or soon will not be.
 struct Trouble {
-  std::string_view reason = {};  // Empty: none is known.
+  std::string_view reason = {};  // Empty if unknown.
   std::string detail = {};
-  base::Clock::WallTime since = {};  // Of MembersStarting and MembersLeaving.
+  base::Clock::WallTime since = {};  // Only for MembersStarting and MembersLeaving.
 };
 
-// Why the daemon cannot run, as it or its kubelet says. Empty if neither says so.
+// Returns why the daemon cannot run, as it or its kubelet reports. Empty if neither does.
 Trouble FindFault(const StatusInput& input, const Member& member) {
   const Observed& observed = input.observed;
   const auto fabric = observed.fabric_errors.find(member.node);
@@ -35,7 +35,7 @@ Trouble FindFault(const StatusInput& input, const Member& member) {
   return {{}, pod->second->trouble};
 }
 
-// What passes by itself: its daemon starts, or its pods have ended. Empty if it does not.
+// Returns a cause that ends by itself: the daemon starts, or its pods have ended. Else empty.
 Trouble FindPassing(const StatusInput& input, const Member& member) {
   const MemberPhase* phase = FindPassingPhase(input.observed, member.node, input.now);
   if (phase == nullptr) return {};
@@ -47,8 +47,8 @@ Trouble FindPassing(const StatusInput& input, const Member& member) {
   return {api::kReasonMembersStarting, "", phase->since_wall};
 }
 
-// Whether the member's machine has rebooted. A process that did not see it, because it started
-// later, believes what status says; otherwise two leaders would each correct the other.
+// Returns whether the member's machine has rebooted. A process that started later trusts status.
+// Otherwise two leaders would overwrite each other's message.
 bool HasRebooted(const Observed& observed, const std::string& node) {
   if (observed.rebooted.contains(node)) return true;
   const kube::Condition* said = observed.domain->status.Find(api::kConditionMembersReady);
@@ -81,7 +81,7 @@ Trouble TroubleOf(const StatusInput& input, const Member& member) {
   const auto pod = input.analysis.pods.find(member.node);
   if (pod == input.analysis.pods.end()) return {{}, member.ip.empty() ? "no daemon yet" : ""};
   if (pod->second->meta.deleting) return {};
-  // One that only starts has yet to write its entry.
+  // A daemon that is starting has not written its entry yet.
   if (Serves(*pod->second) && IsSoughtElsewhere(*pod->second, member)) {
     return {api::kReasonImexAddressDiffers, (member.ip.empty() ? "no address" : member.ip) +
                                                 ", and its daemon pod has " + pod->second->ip};
@@ -92,21 +92,21 @@ Trouble TroubleOf(const StatusInput& input, const Member& member) {
   return {{}, pod->second->trouble};
 }
 
-// What to do about a message of a daemon that is known. Empty if it is not.
+// Returns what to do about a known message of a daemon. Empty if the message is unknown.
 std::string Hint(const std::string& messages) {
   if (messages.find(api::kImexInUse) == std::string::npos) return "";
   return " IMEX runs on the host of that node already. For administrators: disable the service "
          "(systemctl disable --now nvidia-imex).";
 }
 
-// The command that shows an administrator the daemon of the node.
+// Returns the command that shows the daemon of the node to an administrator.
 std::string ShowDaemon(const Observed& observed, const std::string& node) {
   return " For administrators: `kubectl -n " + observed.facts.driver_namespaces.front() +
          " get pods -l " + std::string(api::kDomainLabel) + "=" + observed.uid +
          " --field-selector spec.nodeName=" + node + "`.";
 }
 
-// What to do about nodes that are lost: the pods there, by name, as far as they are known.
+// Returns what to do about lost nodes. Names the pods there, as far as they are known.
 std::string HelpWithLost(const Observed& observed, const std::vector<std::string>& nodes) {
   std::vector<std::string> pods;
   for (const api::ResourceClaim& claim : observed.children.claims) {
@@ -121,7 +121,7 @@ std::string HelpWithLost(const Observed& observed, const std::vector<std::string
   return "Delete the pods that ran there: " + Names(pods) + ".";
 }
 
-// A reason for which members are not ready, the gravest first.
+// A reason why members are not ready. The most severe reason comes first.
 struct Rank {
   std::string_view reason = {};
   std::string_view says = {};
@@ -155,8 +155,8 @@ constexpr Rank kRanks[] = {
      "The pods there have ended, so their daemons stop."},
 };
 
-// Since when the first of the members is so. What status says already stays if it is as good: two
-// processes saw it a moment apart, and each would correct what the other said.
+// Returns since when the first member is in this state. Keeps the time in status if it is close:
+// two processes notice the state at different moments, and would overwrite each other's time.
 std::string TimeFor(const StatusInput& input, const Rank& rank, base::Clock::WallTime since) {
   constexpr std::chrono::seconds kAsGood{30};
   std::string time = base::FormatTimeOfDay(since);
@@ -169,7 +169,7 @@ std::string TimeFor(const StatusInput& input, const Rank& rank, base::Clock::Wal
   return std::chrono::abs(told->time_since_epoch() - seen) <= kAsGood ? before : time;
 }
 
-// Members that are not ready, the gravest reason, and what to do about it.
+// Returns the most severe reason, the members that are not ready, and what to do.
 Verdict JudgeUnready(const StatusInput& input) {
   const std::vector<Member>& members = input.analysis.expected;
   std::vector<Trouble> troubles;
@@ -201,7 +201,7 @@ Verdict JudgeUnready(const StatusInput& input) {
   return {};
 }
 
-// Daemons that run into something on no node of `members`, such as those that find none.
+// Describes daemons that fail outside the nodes of `members`, e.g. on no node. Empty if none do.
 std::string TroubleBefore(const Observed& observed, const std::vector<Member>& members) {
   std::set<std::string> nodes;
   for (const Member& member : members) nodes.insert(member.node);
@@ -217,7 +217,7 @@ std::string TroubleBefore(const Observed& observed, const std::vector<Member>& m
   return " Daemons that do not start: " + names + "." + Hint(names);
 }
 
-// Where IMEX is somebody else's nobody here knows how it is.
+// cdom does not know the state of an IMEX that runs on the hosts.
 Verdict JudgeHosts(const Observed& observed) {
   const std::vector<std::string> nodes = NodesThatUse(observed);
   return {"Unknown", api::kReasonHostManaged,
@@ -268,7 +268,7 @@ std::string ReadyOf(const std::vector<api::Member>& members) {
   return std::to_string(ready) + "/" + std::to_string(members.size());
 }
 
-// Which plugins are missing, and what to do about it.
+// Describes which plugins are missing, and what to do.
 std::string DescribeMissing(const MissingPlugins& missing) {
   return " No kubelet plugin of " + std::string(api::kDriver) + " is registered on " +
          Names(missing.nodes) +
@@ -277,7 +277,7 @@ std::string DescribeMissing(const MissingPlugins& missing) {
          (missing.stuck.empty() ? "" : " Pods that do not end: " + Names(missing.stuck) + ".");
 }
 
-// Nodes on which pods hold channels of the domain. Sorted.
+// Returns the nodes on which pods hold channels of the domain, sorted.
 std::vector<std::string> NodesThatUse(const Observed& observed) {
   std::set<std::string> nodes;
   for (const api::ResourceClaim& claim : observed.children.claims) {
@@ -312,7 +312,7 @@ Verdict JudgeMembersReady(const StatusInput& input) {
   }
   const MissingPlugins& missing = input.explanation.plugins;
   if (missing.nodes.empty()) return verdict;
-  // Those say why the node as such is of no use, with or without its plugin.
+  // These reasons explain why the node cannot be used, with or without its plugin.
   static constexpr std::string_view kGraver[] = {api::kReasonCliqueFull, api::kReasonNodeLost,
                                                  api::kReasonNodeDrained, api::kReasonNodeTainted,
                                                  api::kReasonNodeHeld};

@@ -8,7 +8,7 @@ namespace compute_domain {
 
 namespace {
 
-// What does the domain no harm, but should be known.
+// Describes problems that do not affect the domain. Empty if there are none.
 std::string Remarks(const StatusInput& input) {
   const Observed& observed = input.observed;
   const std::optional<Failure>& left_undone = input.analysis.left_undone;
@@ -25,7 +25,7 @@ std::string Remarks(const StatusInput& input) {
   return remarks;
 }
 
-// Daemons of an older template, and when they are replaced.
+// Describes daemons of an older template, and when they are replaced.
 Verdict JudgeOutdated(const Observed& observed, const std::vector<std::string>& outdated) {
   const std::string& stopped = observed.facts.rollout_stopped;
   const std::string names = Names(outdated);
@@ -58,7 +58,7 @@ Verdict JudgeProvisioned(const StatusInput& input) {
   if (analysis.objection) {
     return {"False", api::kReasonNotAccepted, "Nothing is created before the domain is accepted."};
   }
-  // What a view lacks that is not current may be there.
+  // A cache that is not current may lack children that exist.
   const bool may_exist = !analysis.children_are_seen && IsProvisioned(observed);
   if (analysis.unreadable || (may_exist && !analysis.children.missing.empty())) {
     return {"True", api::kReasonChildrenExist,

@@ -19,17 +19,17 @@ namespace {
 
 using State = NodeAvailability::State;
 
-// Why no pod could use the node; empty: one could.
+// Returns why no pod can use the node. Empty if a pod can.
 std::string WhyUnusable(const api::Node& node, const NodeContext& context, const Facts& facts) {
   if (!node.ready) return "not ready";
   if (std::string notice = NoticeOf(node, facts.leaving_taints); !notice.empty()) return notice;
   if (!context.fabric_error.empty()) return "fabric error: " + context.fabric_error;
-  // From an old view nobody is told that what may be there is missing.
+  // Do not report a missing plugin from a stale cache.
   const bool lacks_plugin = !context.publishes && facts.views.slices == Freshness::kFresh;
   return lacks_plugin ? "no kubelet plugin" : "";
 }
 
-// Nodes on which pods of the domain have a channel: each pod has its own.
+// Returns nodes on which the domain's pods have a channel. Each pod has its own node.
 std::set<std::string> NodesWithPods(const Observed& observed) {
   std::set<std::string> nodes;
   for (const api::ResourceClaim& claim : observed.children.claims) {
@@ -38,7 +38,7 @@ std::set<std::string> NodesWithPods(const Observed& observed) {
   return nodes;
 }
 
-// Where the domain's pods are, by the label that they are placed by.
+// Returns the cliques of the domain's pods, by the label with which pods are placed.
 std::set<std::string> CliquesInUse(const Observed& observed) {
   std::set<std::string> cliques;
   for (const std::string& name : NodesWithPods(observed)) {
@@ -49,7 +49,7 @@ std::set<std::string> CliquesInUse(const Observed& observed) {
   return cliques;
 }
 
-// Nodes of the clique that the domain holds and that none of its pods uses: free for them alone.
+// Counts nodes that the domain holds without a pod on them. Only its own pods can use these.
 int OwnFree(const Observed& observed, const std::string& clique) {
   const std::vector<std::string> idle = IdleNodes(observed, observed.children.claims);
   return static_cast<int>(
@@ -60,8 +60,8 @@ int OwnFree(const Observed& observed, const std::string& clique) {
       }));
 }
 
-// Nodes of the clique that pods of the domain could go to now: domains that are placed leave a
-// clique to the one that has it to itself.
+// Counts nodes of the clique that pods of the domain can use now. Zero if placement keeps the
+// domain out: another domain is exclusive, or this one wants to be and others are there.
 int FreeFor(const Observed& observed, const CliqueCapacity& clique) {
   const CliquePlacement& placement = clique.placement;
   const bool others_exclusive = !placement.exclusive.empty() && placement.exclusive != observed.uid;
@@ -71,7 +71,7 @@ int FreeFor(const Observed& observed, const CliqueCapacity& clique) {
   return IsPlaced(observed) && is_kept ? 0 : clique.free + clique.reserved;
 }
 
-// "(1 reserved, 2 unusable)", beginning with a space; empty: there are none.
+// Returns " (1 reserved, 2 unusable)". Empty if both are zero.
 std::string Unavailable(int reserved, int unusable) {
   std::string text;
   if (reserved > 0) text = std::to_string(reserved) + " reserved";
@@ -79,7 +79,7 @@ std::string Unavailable(int reserved, int unusable) {
   return text.empty() ? "" : " (" + text + ")";
 }
 
-// What to do about `waiting` pods that find no node in the clique of the others.
+// Returns what to do if the clique has no node for `waiting` pods.
 std::string HelpWithFullClique(const Observed& observed, int waiting) {
   const int needed = waiting + static_cast<int>(NodesWithPods(observed).size());
   int largest = 0;
@@ -139,7 +139,7 @@ bool NeedsCapacity(const Observed& observed) {
 }
 
 std::string DescribeCapacity(const Observed& observed) {
-  std::vector<std::tuple<int, std::string, std::string>> cliques;  // Most free nodes first.
+  std::vector<std::tuple<int, std::string, std::string>> cliques;  // Negated free nodes, id, text.
   for (const auto& [clique, count] : observed.others.capacity) {
     if (clique.empty()) continue;
     const int unheld = count.free + count.reserved;
@@ -160,7 +160,7 @@ std::string DescribeCapacity(const Observed& observed) {
 std::optional<Failure> FindFullClique(const Observed& observed) {
   if (!IsPlaced(observed) || !observed.domain->placement_group.empty()) return {};
   const std::set<std::string> cliques = CliquesInUse(observed);
-  // In several: that is what is wrong then, and said of the members.
+  // Pods in several cliques are another problem, which MembersReady reports.
   if (cliques.size() != 1) return {};
   const auto capacity = observed.others.capacity.find(*cliques.begin());
   if (capacity == observed.others.capacity.end()) return {};

@@ -20,7 +20,7 @@ struct Reporter {
   const api::ImexReport& report;
 };
 
-// The members whose daemons have reported, in order.
+// Returns the members whose daemons have reported, in the order of `expected`.
 std::vector<Reporter> ReportersOf(const Observed& observed, const std::vector<Member>& expected) {
   const PodByNode pods = PodsThatCount(observed);
   std::vector<Reporter> reporters;
@@ -32,8 +32,8 @@ std::vector<Reporter> ReportersOf(const Observed& observed, const std::vector<Me
   return reporters;
 }
 
-// Pods that were deleted by force may run for half a minute longer, and the kubelet asks for the
-// next claim again after a few seconds.
+// Pods deleted by force may run for another 30 s, and the kubelet retries the next claim after a
+// few seconds.
 constexpr std::chrono::seconds kIsNew{60};
 
 }  // namespace
@@ -54,7 +54,7 @@ std::map<std::string, ImexOfJob> FindImexOfJobs(const Observed& observed,
     return pod.imex && !pod.imex->started.empty();
   };
   const bool any = std::ranges::any_of(observed.children.daemon_pods, reports);
-  if (!observed.domain || (before.empty() && !any)) return {};  // As of NVIDIA's daemons.
+  if (!observed.domain || (before.empty() && !any)) return {};  // NVIDIA's daemons send no reports.
   constexpr std::hash<std::string> kHash;
   const PodByNode pods = PodsThatCount(observed);
   std::map<std::string, ImexOfJob> jobs;
@@ -63,13 +63,13 @@ std::map<std::string, ImexOfJob> FindImexOfJobs(const Observed& observed,
     ImexOfJob job = {.claim = kHash(claim.meta.uid), .since = now};
     const auto known = before.find(claim.node);
     if (known != before.end() && known->second.claim == job.claim) job = known->second;
-    // A plugin labels the node before a pod starts, and takes the label off after the last one. So
-    // what serves on a node without it served the job before.
+    // A plugin labels the node before a pod starts, and removes the label after the last pod. So a
+    // daemon that serves on a node without the label served the previous job.
     const auto node = observed.nodes.find(claim.node);
     const bool is_labelled = node != observed.nodes.end() && node->second.domain == observed.uid;
     if (!is_labelled && !job.is_another && now - job.since < kIsNew) job.began.reset();
     const auto pod = pods.find(claim.node);
-    // One that does not serve yet, or no more, may be any; pods start when theirs serves.
+    // Pods start when their daemon serves. A daemon that does not serve may be another one.
     if (is_labelled && pod != pods.end() && Serves(*pod->second) && reports(*pod->second)) {
       const std::size_t started = kHash(pod->second->imex->started);
       if (!job.began) job.began = started;
@@ -119,12 +119,11 @@ std::optional<SharingIssue> FindUnreachable(const Observed& observed,
   for (const auto& [member, report] : ReportersOf(observed, expected)) {
     const int peers = sizes[member.clique] - 1;
     if (peers > 1 && report.unreachable_count >= peers) {
-      pairs.push_back(member.node +
-                      " to any other");  // Or its peers would hide who else is cut off.
+      pairs.push_back(member.node + " to any other");  // Its peers would fill the list.
       continue;
     }
     for (const int index : report.unreachable) {
-      // One that is no member, or itself, says nothing of the domain.
+      // An index of no member, or its own index, says nothing about the domain.
       const auto peer = nodes.find({member.clique, index});
       if (peer != nodes.end() && peer->second != member.node) {
         pairs.push_back(member.node + " to " + peer->second);

@@ -16,12 +16,12 @@ using Is = MemberPhase::Is;
 // A daemon serves within 5 s of its pod, and a claim is released within 3 s of its pod's end.
 constexpr std::chrono::seconds kPassesWithin{30};
 
-// What is seen of the nodes of one domain.
+// What is known about the nodes of one domain.
 struct Attendance {
   std::set<std::string> labelled = {};
-  std::set<std::string> in_use = {};       // Pods of the domain hold a channel there.
+  std::set<std::string> in_use = {};       // Pods hold a channel there.
   std::set<std::string> shown_ready = {};  // Members that status shows as ready.
-  std::set<std::string> serving = {};      // Those of them whose daemon still serves.
+  std::set<std::string> serving = {};      // Of these, the daemon still serves.
   bool claims_count = true;                // Claims are read, and watched at this moment.
 };
 
@@ -39,20 +39,20 @@ Attendance Attend(const Observed& observed) {
   for (const api::Member& member : observed.domain->status.nodes) {
     if (member.ready) attendance.shown_ready.insert(member.node);
   }
-  // A ready pod alone does not serve: its daemon has yet to say so in its clique.
+  // A ready pod does not serve until its clique entry is ready, too.
   for (const auto& [node, pod] : PodsThatCount(observed)) {
     if (Serves(*pod) && attendance.shown_ready.contains(node)) attendance.serving.insert(node);
   }
   return attendance;
 }
 
-// Whether status said already that a member is not ready for longer than it should be.
+// Returns whether status already says that a member is not ready for too long.
 bool WasTold(const Observed& observed) {
   const kube::Condition* members = observed.domain->status.Find(api::kConditionMembersReady);
   return members != nullptr && members->reason == api::kReasonMembersNotReady;
 }
 
-// Whether its daemon has work: a pod there, and the label by which the DaemonSet places it.
+// Returns whether a daemon is needed: a pod is there, and the label that places the daemon.
 bool IsNeeded(const Attendance& seen, const std::string& node) {
   return seen.labelled.contains(node) && (!seen.claims_count || seen.in_use.contains(node));
 }
@@ -60,7 +60,7 @@ bool IsNeeded(const Attendance& seen, const std::string& node) {
 Is NextPhase(Is before, bool is_needed, bool serves) {
   if (before == Is::kStarting) return serves ? Is::kServing : Is::kStarting;
   if (!is_needed) return Is::kLeaving;
-  // The pod of a next job, for which the label came back, waits for a new daemon.
+  // The pod of the next job, for which the label was restored, waits for a new daemon.
   return before == Is::kLeaving && !serves ? Is::kStarting : Is::kServing;
 }
 
@@ -75,7 +75,7 @@ std::map<std::string, MemberPhase> FindPhases(const Observed& observed,
   std::set<std::string> nodes = seen.labelled;
   nodes.insert(seen.in_use.begin(), seen.in_use.end());
   for (const api::Member& member : observed.domain->status.nodes) nodes.insert(member.node);
-  // A process that has just started takes over what status says.
+  // A process that has just started adopts what status says.
   const bool is_first_look = observed.memory.rendered.daemon_set.empty();
   const bool was_told = is_first_look && WasTold(observed);
   std::map<std::string, MemberPhase> phases;

@@ -14,11 +14,11 @@ namespace {
 
 using TimePoint = base::Clock::TimePoint;
 
-// A pod ends within its grace, which is over at its deletionTimestamp; then its claims are given
-// back.
+// Time after a deletionTimestamp, when the grace period has passed. A pod should have ended and its
+// claims been released.
 constexpr std::chrono::minutes kEndsWithin{2};
 
-// A node that has only the label is as good as left: see node_labels.h.
+// Skips a node that only has the label, because node_labels.h removes that label.
 std::set<std::string> NodesInUse(const Observed& observed) {
   std::set<std::string> nodes;
   for (const api::DaemonPod& pod : observed.children.daemon_pods) nodes.insert(pod.node);
@@ -28,7 +28,7 @@ std::set<std::string> NodesInUse(const Observed& observed) {
   return nodes;
 }
 
-// Whether the domain's status says already that a plugin is missing.
+// Returns whether the domain's status already says that a plugin is missing.
 bool IsTold(const Observed& observed) {
   const kube::Condition* members = observed.domain->status.Find(api::kConditionMembersReady);
   return members != nullptr &&
@@ -46,15 +46,15 @@ std::map<std::string, TimePoint> FindSilentNodes(const Observed& observed,
   const bool is_told = IsTold(observed);
   std::map<std::string, TimePoint> silent;
   for (const std::string& node : NodesInUse(observed)) {
-    // Of a node that is lost that is said, and its plugin is lost with it.
+    // A lost node has its own reason, and its plugin is lost, too.
     if (!observed.without_slices.contains(node) || IsLost(observed, node)) continue;
     const auto it = before.find(node);
     TimePoint since = it == before.end() ? now : it->second;
     if (is_told) {
-      // A process that has just started goes on with what the one before it said.
+      // A process that has just started continues what status says.
       since = std::min(since, now - facts.plugin_patience);
     } else if (facts.views.slices == Freshness::kStale && now < since + facts.plugin_patience) {
-      since = now;  // Its slices may be there by now: from an old view nobody new is accused.
+      since = now;  // From a stale cache, report no further nodes: slices may exist.
     }
     silent.emplace(node, since);
   }
@@ -67,7 +67,7 @@ MissingPlugins FindMissingPlugins(const Observed& observed, const Instant& now) 
     const auto rest = since + observed.facts.plugin_patience - now.monotonic;
     if (missing.requeue_after.IsDue(rest)) missing.nodes.push_back(node);
   }
-  if (missing.nodes.empty()) return missing;  // As nearly always: nothing can be stuck then.
+  if (missing.nodes.empty()) return missing;  // The usual case. No pod can be stuck.
   const auto is_stuck = [&](const kube::ObjectMeta& meta, const std::string& node) {
     if (!std::ranges::binary_search(missing.nodes, node)) return false;
     const auto deleted = base::ParseTime(meta.deletion_timestamp);
@@ -77,7 +77,7 @@ MissingPlugins FindMissingPlugins(const Observed& observed, const Instant& now) 
     if (!is_stuck(pod.meta, pod.node)) continue;
     missing.stuck.push_back("pods/" + kube::ToString(pod.meta.key) + " on " + pod.node);
   }
-  // Pods of the workload are not watched; that they go on once their domain is deleted shows it.
+  // Pods of the workload are not watched. Their claims after the domain's deletion show them.
   for (const api::ResourceClaim& claim : observed.children.claims) {
     if (!IsInUse(observed, claim) || !is_stuck(observed.domain->meta, claim.node)) continue;
     for (const std::string& consumer : claim.consumers) {

@@ -16,7 +16,7 @@ bool MayName(const Observed& observed, std::string_view ns) {
   return observed.facts.names_others || ns == observed.domain->meta.key.ns;
 }
 
-// What else their claims may lack.
+// Returns what else the claims may lack. Empty if the domain requests no GPUs.
 std::string WithoutGpus(const Observed& observed) {
   const auto gpus = FindGpus(observed).gpus;
   if (!gpus) return "";
@@ -68,10 +68,10 @@ Usage FindUsage(const Observed& observed) {
 }
 
 std::optional<Failure> FindShortage(const Observed& observed) {
-  // It need not be for want of a channel that pods cannot follow the first ones.
+  // Pods may wait because the clique is full, even if channels are free.
   std::optional<Failure> full = FindFullClique(observed);
   if (FindPodsWithoutChannel(observed).empty()) return full;
-  // From an old view nobody is told to install what may be there by now.
+  // Do not ask for an installation because of a stale cache: slices may exist.
   if (observed.nobody_publishes && observed.facts.views.slices == Freshness::kFresh) {
     return MakeFailure(api::kReasonNoPlugin,
                        "No node of the cluster publishes devices of " + std::string(api::kDriver) +

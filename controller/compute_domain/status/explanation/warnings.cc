@@ -24,8 +24,8 @@ bool Matches(std::string_view pattern, std::string_view taint) {
   return taint.starts_with(pattern.substr(0, pattern.size() - 1));
 }
 
-// How many members of each clique pods use, the largest first: "3 in c1.0". A job that has just
-// ended leaves members behind that nobody shares memory with.
+// Returns how many members of each clique pods use, the largest first: "3 in c1.0". Leaves out
+// members that a job left behind when it ended, because they share no memory.
 std::vector<std::string> CountInUse(const Observed& observed, const std::vector<Member>& expected) {
   std::set<std::string_view> in_use;
   for (const api::ResourceClaim& claim : observed.children.claims) {
@@ -46,7 +46,7 @@ std::vector<std::string> CountInUse(const Observed& observed, const std::vector<
   return texts;
 }
 
-// Groups of pods may each be in a clique of their own: which pod is of which group is not known.
+// Each group of pods may be in a clique of its own, and the group of a pod is unknown.
 std::optional<SharingIssue> FindSpread(const Observed& observed,
                                        const std::vector<Member>& expected) {
   const bool is_placed = IsPlaced(observed);
@@ -55,7 +55,7 @@ std::optional<SharingIssue> FindSpread(const Observed& observed,
   if (counts.size() < 2) return {};
   const std::string where = " Members in use are in " + std::to_string(counts.size()) + " cliques";
   const std::string label(api::kPlacementLabel);
-  if (!is_placed) {  // Some frameworks want it so.
+  if (!is_placed) {  // Some frameworks want this.
     return SharingIssue{.says = where + ": " + Names(counts) +
                                 ". Pods share no memory across cliques; label the domain " + label +
                                 "=" + std::string(api::kPlacementClique) + " to have them in one."};
@@ -67,7 +67,7 @@ std::optional<SharingIssue> FindSpread(const Observed& observed,
               "the label: delete them, so that they are created again."};
 }
 
-// Two domains in one clique: it mostly works, which makes it hard to find when it does not.
+// Finds domains that share a clique. That mostly works, so its failures are hard to explain.
 std::optional<SharingIssue> FindSharing(const Observed& observed) {
   std::vector<std::string> shared;
   for (const auto& [clique, others] : observed.others.in_clique) {
@@ -82,7 +82,7 @@ std::optional<SharingIssue> FindSharing(const Observed& observed) {
               ". Imports of memory may fail now and then; use one domain per clique."};
 }
 
-// Of nodes that serve, as far as their daemons can see.
+// Finds fabric errors of nodes that serve, as far as their daemons detect them.
 std::optional<SharingIssue> FindFabricErrors(const Observed& observed,
                                              const std::vector<Member>& expected) {
   std::vector<std::string> errors;
