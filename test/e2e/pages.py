@@ -80,10 +80,14 @@ def environment(cluster, programs=None):
             "PATH": ":".join(map(str, [*folders, *([programs] if programs else []), os.environ["PATH"]]))}
 
 
+def in_shell(cluster, command):
+    return [*(cluster.enter if cluster else ()), "bash", "-c", command]
+
+
 def run(cluster, command, folder=REPO, within=120, programs=None):
     """(exit status, what it printed, on standard error as well), with one space between columns, which are as wide as what is in them."""
-    done = subprocess.run([*getattr(cluster, "enter", ()), "bash", "-c", command], cwd=folder, env=environment(cluster, programs),
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=within)
+    done = subprocess.run(in_shell(cluster, command), cwd=folder, env=environment(cluster, programs), stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=within)
     return done.returncode, re.sub(" +", " ", done.stdout)
 
 
@@ -123,8 +127,8 @@ class Reader:
             text = _of_name(name).sub(value, text)
         if text.endswith(" &"):
             self._running.append(subprocess.Popen(  # pylint: disable=consider-using-with
-                [*getattr(self._cluster, "enter", ()), "bash", "-c", f"exec {text.removesuffix(' &')}"], cwd=folder,
-                env=environment(self._cluster, self._programs), stdin=subprocess.DEVNULL))
+                in_shell(self._cluster, f"exec {text.removesuffix(' &')}"), cwd=folder, stdin=subprocess.DEVNULL,
+                env=environment(self._cluster, self._programs)))
             return
         fails = command.wanted == "no" or command.wanted.startswith("refused:")
         # It would go on: what it has printed by then is looked at.
@@ -138,8 +142,8 @@ class Reader:
             lines = [line for line in command.shown if line != "..."]
             return command.wanted.removeprefix("refused: ") in printed and all(
                 re.search(f"^ ?{loosely(line)} ?$", printed, re.MULTILINE) for line in lines)
-        # A policy takes a moment to be at work.
-        eventually(what, said, lambda got: (got[0] == fails or command.shown) and is_shown(got[1]), within=20)
+        # A policy takes a moment to be at work, and a container that fails a moment to back off.
+        eventually(what, said, lambda got: (got[0] == fails or command.shown) and is_shown(got[1]), within=60)
 
 
 @contextlib.contextmanager

@@ -21,6 +21,8 @@ EXAMPLES = [path.relative_to(REPO) for path in (REPO / "examples/quickstart.yaml
 class Playground:
     """A cluster that scripts/cluster.sh makes, in a folder of its own."""
 
+    enter = ()
+
     def __init__(self, folder):
         self.folder = folder
         self.plane = folder / "plane"
