@@ -82,6 +82,7 @@ def test_recorded_statuses_are_what_the_controller_writes(cluster, namespaces, r
     for node in (UNREADY, DRAINED):
         cluster.nodesim.stall_daemon(node)
     scenes.make("starting", UNREADY)
+    eventually("the daemon has joined", lambda: namespace.members("starting"), [UNREADY])
     scenes.check("starting", "MembersStarting")
 
     for name, node in {"plugin-missing": "node-004", "ready": "node-002", "node-lost": "node-003", "node-drained": DRAINED,
