@@ -142,7 +142,7 @@ class Reader:
             lines = [line for line in command.shown if line != "..."]
             return command.wanted.removeprefix("refused: ") in printed and all(
                 re.search(f"^ ?{loosely(line)} ?$", printed, re.MULTILINE) for line in lines)
-        # A policy takes a moment to be at work, and a container that fails a moment to back off.
+        # A policy takes a moment to be at work, and a container to fail.
         eventually(what, said, lambda got: (got[0] == fails or command.shown) and is_shown(got[1]), within=60)
 
 
