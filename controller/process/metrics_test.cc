@@ -235,7 +235,7 @@ TEST_F(MetricsTest, PageHasEachMetricWithTypeLabelsAndHelp) {
   fixtures::MapServer server;
   server.PutAll(fixtures::StoreAll(observed));
   server.ShowAll(cache_);
-  const auto rooms = std::make_shared<const compute_domain::CliqueCapacities>(
+  auto rooms = std::make_shared<const compute_domain::CliqueCapacities>(
       compute_domain::CliqueCapacities{{"c1.0", {.free = 1}}});
   Metrics metrics({.cache = cache_,
                    .queue = queue_,
