@@ -78,29 +78,35 @@ class Families {
 void AddDomain(const DomainView& view, base::Clock::WallTime now, const SeriesLabels& labels,
                Families& families) {
   const ComputeDomain& domain = *view.domain;
-  families.Add("cdom_domain_ready", "1 if the domain is Ready", labels,
+  families.Add("cdom_domain_ready", "1 if status.status is Ready", labels,
                domain.status.status == "Ready" ? 1 : 0);
-  families.Add(
-      "cdom_domain_members_expected",
-      "Nodes that are expected to join: spec.numNodes, or else the nodes that carry its label",
-      labels, ExpectedMembers(view));
+  families.Add("cdom_domain_members_expected",
+               "Nodes that are expected to join: spec.numNodes, or without one the nodes that "
+               "carry the domain's label",
+               labels, ExpectedMembers(view));
   families.Add("cdom_domain_members", "Nodes that have joined", labels,
                static_cast<double>(domain.status.nodes.size()));
-  families.Add("cdom_domain_members_ready", "Nodes that have joined and are ready", labels,
+  families.Add("cdom_domain_members_ready", "Joined nodes that are ready", labels,
                ReadyMembers(domain));
-  families.Add("cdom_domain_nodes_held", "Nodes that carry the label of the domain", labels,
+  families.Add("cdom_domain_nodes_held",
+               "Nodes with the domain's label. No other domain can use them", labels,
                static_cast<double>(view.nodes.size()));
-  families.Add("cdom_domain_in_use", "1 if a pod holds a channel of the domain", labels,
+  families.Add("cdom_domain_in_use",
+               "1 if a pod holds a channel of the domain (its condition InUse)", labels,
                IsTrue(domain, api::kConditionInUse) ? 1 : 0);
-  families.Add("cdom_domain_deletion_blocked", "1 if the deletion of the domain waits", labels,
+  families.Add("cdom_domain_deletion_blocked",
+               "1 if the deletion waits. The condition DeletionBlocked says for what", labels,
                IsTrue(domain, api::kConditionDeletionBlocked) ? 1 : 0);
   const kube::Condition* members = domain.status.Find(api::kConditionMembersReady);
   families.Add("cdom_members_without_claim",
-               "1 if a daemon runs on a node where no pod of the domain has a channel", labels,
+               "1 if a daemon of the domain runs on a node where the scheduler placed no pod of "
+               "the domain (MemberWithoutClaim)",
+               labels,
                members != nullptr && members->reason == api::kReasonMemberWithoutClaim ? 1 : 0);
   if (domain.meta.deleting) {
-    families.Add("cdom_domain_deletion_age_seconds", "Time since the deletion of the domain",
-                 labels, SecondsBetween(domain.meta.deletion_timestamp, now));
+    families.Add("cdom_domain_deletion_age_seconds",
+                 "Time since the deletion of the domain. Exists only during the deletion", labels,
+                 SecondsBetween(domain.meta.deletion_timestamp, now));
   }
 }
 
@@ -119,13 +125,15 @@ void AddCliques(const ComputeDomain& domain, const SeriesLabels& labels, Familie
     SeriesLabels of_clique = labels;
     of_clique.push_back({.name = "clique", .value = id});
     families.Add("cdom_clique_members",
-                 "Nodes of the clique that have joined the domain; without fabric, clique is empty",
+                 "Nodes of a clique that have joined the domain. The label clique is empty for "
+                 "nodes without fabric",
                  of_clique, count.members);
-    families.Add("cdom_clique_members_ready", "Members of the clique that are ready", of_clique,
+    families.Add("cdom_clique_members_ready", "Joined nodes of a clique that are ready", of_clique,
                  count.ready);
   }
-  families.Add("cdom_domain_cliques", "Cliques with members of the domain", labels,
-               static_cast<double>(cliques.size() - cliques.count("")));
+  families.Add("cdom_domain_cliques",
+               "Cliques in which the domain has members. Members without fabric are in none",
+               labels, static_cast<double>(cliques.size() - cliques.count("")));
 }
 
 // Adds pods that wait for a node. Skips claims in other namespaces that name the domain.
@@ -138,15 +146,19 @@ void AddWaiting(const DomainView& view, base::Clock::WallTime now, const SeriesL
     waiting += 1;
     longest = std::max(longest, SecondsBetween(claim->meta.creation_timestamp, now));
   }
-  families.Add("cdom_domain_pods_waiting", "Claims for a channel without a node", labels, waiting);
-  families.Add("cdom_domain_wait_age_seconds", "How long the oldest of them has waited", labels,
+  families.Add("cdom_domain_pods_waiting",
+               "Claims for a channel of the domain without a node: one for each waiting pod",
+               labels, waiting);
+  families.Add("cdom_domain_wait_age_seconds",
+               "How long the oldest of them has waited. Exists only while one waits", labels,
                longest);
 }
 
 void AddRooms(const compute_domain::CliqueCapacities& capacity, Families& families) {
   const auto add = [&](const std::string& clique, const char* state, int nodes) {
     families.Add("cdom_clique_nodes",
-                 "Nodes of the clique by state; without fabric, clique is empty",
+                 "Nodes of a clique by state, with or without domains, counted every 5 s. The "
+                 "label clique is empty for GPU nodes without fabric",
                  {{.name = "clique", .value = clique}, {.name = "state", .value = state}}, nodes);
   };
   for (const auto& [clique, count] : capacity) {
@@ -192,13 +204,16 @@ void AddImex(const DomainView& view, const SeriesLabels& labels, Families& famil
   for (const auto& [state, count] : states) {
     SeriesLabels of_state = labels;
     of_state.push_back({.name = "state", .value = state});
-    families.Add("cdom_domain_imex_daemons", "Daemons by the state of their IMEX", of_state, count);
+    families.Add("cdom_domain_imex_daemons", "cdom's daemons by the state of their IMEX", of_state,
+                 count);
   }
-  families.Add("cdom_domain_imex_unreachable_peers",
-               "Missing IMEX connections between members, seen from each side", labels,
-               unreachable);
+  families.Add(
+      "cdom_domain_imex_unreachable_peers",
+      "Missing connections of these IMEX processes, seen from each side (ImexPeersUnreachable)",
+      labels, unreachable);
   families.Add("cdom_domain_imex_restarts",
-               "How often IMEX ended by itself and was started again, over the current daemons",
+               "How often IMEX ended by itself and was started again, over the current daemons "
+               "(ImexRestartedUnderJob)",
                labels, restarts);
 }
 
@@ -209,7 +224,9 @@ void AddNodes(const DomainView& view, const SeriesLabels& labels, Families& fami
     of_node.push_back({.name = "node", .value = node->meta.key.name});
     of_node.push_back({.name = "clique", .value = node->clique});
     families.Add("cdom_node_imex_expected",
-                 "1 for each node on which the domain needs an IMEX daemon", of_node, 1);
+                 "1 for each node on which the domain needs an IMEX daemon. Other nodes run none "
+                 "and are healthy",
+                 of_node, 1);
   }
 }
 
@@ -286,8 +303,9 @@ std::vector<MetricFamily> DomainMetrics::Collect() const {
     const SeriesLabels labels = {{.name = "namespace", .value = meta.key.ns},
                                  {.name = "name", .value = meta.key.name}};
     AddDomain(view, now, labels, families);
-    families.Add("cdom_domain_members_leaving", "Ready members whose node is about to leave",
-                 labels, LeavingMembers(view, sources_.leaving_taints));
+    families.Add("cdom_domain_members_leaving",
+                 "Ready members whose node is about to leave (NodeLeaving)", labels,
+                 LeavingMembers(view, sources_.leaving_taints));
     AddImex(view, labels, families);
     AddWaiting(view, now, labels, families);
     AddCliques(*view.domain, labels, families);
@@ -295,10 +313,10 @@ std::vector<MetricFamily> DomainMetrics::Collect() const {
     const auto totals = state.totals.find(meta.uid);
     if (totals == state.totals.end()) continue;
     families.Add("cdom_domain_held_node_seconds_total",
-                 "Sum of the time for which nodes had the label of the domain", labels,
-                 totals->second.held_node_seconds, MetricType::Counter);
+                 "Sum of the time for which nodes had the domain's label, sampled every 5 s",
+                 labels, totals->second.held_node_seconds, MetricType::Counter);
     families.Add("cdom_domain_idle_node_seconds_total",
-                 "The part of that time in which no pod held a channel of the domain", labels,
+                 "The part of that time in which no pod held a channel", labels,
                  totals->second.idle_node_seconds, MetricType::Counter);
   }
   return families.Take();

@@ -51,7 +51,7 @@ constexpr auto kTotals = std::to_array<Total>({
      .help = "Nodes that carry the label of a domain"},
     {.of = "cdom_domain_imex_daemons",
      .name = "cdom_imex_daemons",
-     .help = "Daemons by the state of their IMEX, over all domains",
+     .help = "Daemons by the states of cdom_domain_imex_daemons, over all domains",
      .label = "state"},
     {.of = "cdom_domain_imex_unreachable_peers",
      .name = "cdom_imex_unreachable_peers",
@@ -61,11 +61,11 @@ constexpr auto kTotals = std::to_array<Total>({
      .help = "Claims for a channel without a node, over all domains"},
     {.of = "cdom_domain_wait_age_seconds",
      .name = "cdom_longest_wait_age_seconds",
-     .help = "How long the oldest of them has waited",
+     .help = "How long the oldest of them has waited. Exists only while one waits",
      .method = Method::kMost},
     {.of = "cdom_clique_nodes",
      .name = "cdom_nodes",
-     .help = "Nodes of all cliques by state",
+     .help = "Nodes of all cliques, by the states of cdom_clique_nodes",
      .label = "state"},
 });
 

@@ -48,7 +48,7 @@ Counter& Reconciles(Registry& registry, const char* result) {
   Labels labels = kController;
   labels["result"] = result;
   return Counters(registry, "controller_runtime_reconcile_total",
-                  "Reconciles of a domain by result")
+                  "Reconciles by result. requeue_after: repeated at a set time")
       .Add(labels);
 }
 
@@ -98,22 +98,26 @@ class Sources final : public prometheus::Collectable {
     };
     of_queue("workqueue_depth", "Domains that wait for a worker", MetricType::Gauge,
              static_cast<double>(queue.depth));
-    of_queue("workqueue_adds_total", "Domains that were added to the queue", MetricType::Counter,
-             static_cast<double>(queue.adds));
+    of_queue(
+        "workqueue_adds_total",
+        "Domains that were added to the queue. A domain that already waits does not count again",
+        MetricType::Counter, static_cast<double>(queue.adds));
     of_queue("workqueue_retries_total", "Domains that were put back after an error",
              MetricType::Counter, static_cast<double>(queue.retries));
     of_queue("workqueue_unfinished_work_seconds",
-             "Sum of the time that workers have spent on their current domains", MetricType::Gauge,
-             Seconds(queue.unfinished));
+             "Sum of the time that workers have spent so far on their current domains",
+             MetricType::Gauge, Seconds(queue.unfinished));
     of_queue("workqueue_longest_running_processor_seconds",
              "Longest time that a worker has spent on its current domain", MetricType::Gauge,
              Seconds(queue.longest_held));
-    families.push_back(OneOf("controller_runtime_active_workers", "Workers that process a domain",
-                             MetricType::Gauge, kController,
+    families.push_back(OneOf("controller_runtime_active_workers",
+                             "Workers that process a domain now", MetricType::Gauge, kController,
                              static_cast<double>(queue.in_progress)));
     const kube::EventRecorder::Counts events = sources_.events.counts();
-    MetricFamily total = OneOf("cdom_events_total", "Events by result", MetricType::Counter,
-                               {{"result", "sent"}}, static_cast<double>(events.sent));
+    MetricFamily total =
+        OneOf("cdom_events_total",
+              "Events that the API server accepted (sent) and Events that were lost (dropped)",
+              MetricType::Counter, {{"result", "sent"}}, static_cast<double>(events.sent));
     total.metric.push_back(
         Metric(MetricType::Counter, {{"result", "dropped"}}, static_cast<double>(events.dropped)));
     families.push_back(std::move(total));
@@ -127,7 +131,9 @@ class Sources final : public prometheus::Collectable {
     for (const auto& domain : sources_.cache.Domains()) {
       ++(domain->status.status == "Ready" ? ready : not_ready);
     }
-    MetricFamily family = OneOf("nvidia_dra_compute_domain_info", "ComputeDomains by their status",
+    MetricFamily family = OneOf("nvidia_dra_compute_domain_info",
+                                "ComputeDomains by status.status, as NVIDIA's controller counts "
+                                "them. Every replica serves it",
                                 MetricType::Gauge, {{"status", "Ready"}}, ready);
     family.metric.push_back(Metric(MetricType::Gauge, {{"status", "NotReady"}}, not_ready));
     return family;
@@ -144,10 +150,12 @@ Metrics::Metrics(const MetricSources& sources, std::string host, int workers)
       registry_(std::make_shared<Registry>()),
       sources_(std::make_shared<Sources>(sources)),
       time_to_ready_(Histograms(*registry_, "cdom_domain_time_to_ready_seconds",
-                                "Time from the creation of a domain until it was first Ready")
+                                "Time from the creation of a domain until it was first Ready, for "
+                                "domains that this leader saw created")
                          .Add({}, kFormationBuckets)),
       wait_(Histograms(*registry_, "cdom_claim_wait_seconds",
-                       "Time from the creation of a claim for a channel until it has a node")
+                       "Time from the creation of a claim for a channel until this leader saw that "
+                       "it has a node")
                 .Add({}, kFormationBuckets)),
       domains_(std::make_shared<DomainMetrics>(
           DomainMetrics::Sources{.held = [&cache = sources.cache] { return HeldOf(cache); },
@@ -155,16 +163,17 @@ Metrics::Metrics(const MetricSources& sources, std::string host, int workers)
                                  .capacity = sources.capacity,
                                  .leaving_taints = sources.leaving_taints},
           clock_, time_to_ready_, wait_)),
-      leads_(OneGauge(*registry_, "leader_election_master_status", "1 while this replica leads",
+      leads_(OneGauge(*registry_, "leader_election_master_status",
+                      "1 while this replica leads. Always 1 without leader election",
                       {{"name", "compute-domain-controller"}})),
       reconciled_(Reconciles(*registry_, "success")),
       requeued_(Reconciles(*registry_, "requeue_after")),
       failed_(Reconciles(*registry_, "error")),
       errors_(Counters(*registry_, "controller_runtime_reconcile_errors_total",
-                       "Reconciles of a domain that failed and are retried")
+                       "Reconciles that failed and are retried")
                   .Add(kController)),
       reconcile_seconds_(Histograms(*registry_, "controller_runtime_reconcile_time_seconds",
-                                    "Duration of a reconcile")
+                                    "Duration of a reconcile, including its requests")
                              .Add(kController, kReconcileBuckets)),
       queue_seconds_(Histograms(*registry_, "workqueue_queue_duration_seconds",
                                 "Time for which a domain waited for a worker")
@@ -173,12 +182,14 @@ Metrics::Metrics(const MetricSources& sources, std::string host, int workers)
                                "Time for which a worker processed a domain")
                         .Add(kQueue, kQueueBuckets)),
       requests_(Counters(*registry_, "rest_client_requests_total",
-                         "Finished requests to the API server by answer")),
+                         "Finished requests by answer. The label code is <error> if there was no "
+                         "answer. A watch counts when it ends")),
       request_seconds_(Histograms(*registry_, "rest_client_request_duration_seconds",
                                   "Duration of a request; for a watch, until its first byte")) {
-  OneGauge(*registry_, "controller_runtime_max_concurrent_reconciles", "Workers", kController)
+  OneGauge(*registry_, "controller_runtime_max_concurrent_reconciles", "Number of workers",
+           kController)
       .Set(workers);
-  OneGauge(*registry_, "cdom_build_info", "1, with the version and commit of the controller",
+  OneGauge(*registry_, "cdom_build_info", "1, with the version and the commit",
            {{"version", std::string(base::Version())}, {"revision", std::string(base::Revision())}})
       .Set(1);
 }
@@ -206,11 +217,15 @@ void Metrics::Exchanged(const http::ExchangeReport& report) {
 
 void Metrics::Watched(const std::deque<kube::Reflector>& reflectors) {
   if (watches_.empty()) {
-    auto& lists = Counters(*registry_, "cdom_reflector_lists_total", "Full lists of a collection");
+    auto& lists =
+        Counters(*registry_, "cdom_reflector_lists_total",
+                 "Full lists of a collection: the first one, and one after each lost position");
     auto& watches =
-        Counters(*registry_, "cdom_reflector_watches_total", "Started watches of a collection");
-    auto& gone_back = Counters(*registry_, "cdom_reflector_versions_gone_back_total",
-                               "How often the API server's versions went backwards");
+        Counters(*registry_, "cdom_reflector_watches_total",
+                 "Started watches of a collection. A renewal every 5 to 10 minutes is normal");
+    auto& gone_back = Counters(
+        *registry_, "cdom_reflector_versions_gone_back_total",
+        "How often the API server's resource versions went backwards. It should never happen");
     for (const kube::Reflector& reflector : reflectors) {
       const Labels labels = {{"resource", reflector.options().resource.QualifiedName()},
                              {"namespace", reflector.options().ns}};

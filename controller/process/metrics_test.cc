@@ -3,15 +3,20 @@
 #include <gtest/gtest.h>
 #include <prometheus/text_serializer.h>
 
+#include <map>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "pkg/base/testing/manual_clock.h"
 #include "pkg/base/version.h"
 #include "pkg/kube/testing/fakes.h"
 #include "test/fixtures/map_server.h"
+#include "test/fixtures/metric_rows.h"
 #include "test/fixtures/observed.h"
+#include "test/fixtures/page_rows.h"
 
 namespace process {
 namespace {
@@ -118,14 +123,16 @@ TEST_F(MetricsTest, RequestsAreCountedByMethodAndAnswer) {
       0.02);
 }
 
+class NoSink final : public kube::ReflectorSink {
+  void BeginReplace() override {}
+  void ReplaceAdd(json::View /*object*/) override {}
+  void EndReplace(const std::string& /*version*/) override {}
+  void Apply(json::View /*object*/, bool /*deleted*/) override {}
+  void Advance(const std::string& /*version*/) override {}
+};
+
 TEST_F(MetricsTest, ListsAndWatchesAreCountedForEachCollection) {
-  class NoSink final : public kube::ReflectorSink {
-    void BeginReplace() override {}
-    void ReplaceAdd(json::View /*object*/) override {}
-    void EndReplace(const std::string& /*version*/) override {}
-    void Apply(json::View /*object*/, bool /*deleted*/) override {}
-    void Advance(const std::string& /*version*/) override {}
-  } sink;
+  NoSink sink;
   std::deque<kube::Reflector> reflectors;
   kube::Reflector& reflector = reflectors.emplace_back(
       kube::ReflectorOptions{.resource = kube::kDaemonSets, .ns = "ns"}, sink, random_, logger_);
@@ -205,6 +212,59 @@ TEST_F(MetricsTest, DomainsInTheCacheHaveTheirSeriesWhileThisReplicaLeads) {
   EXPECT_EQ(ValueOf(held), std::nullopt);
   EXPECT_EQ(ValueOf(R"(nvidia_dra_compute_domain_info{status="Ready"})"), 1);
   EXPECT_EQ(ValueOf(R"(leader_election_master_status{name="compute-domain-controller"})"), 0);
+}
+
+// The section of docs/metrics.md that describes the family.
+std::string SectionOf(const std::string& family, bool has_names) {
+  if (has_names) return "## Domains";
+  for (const char* prefix : {"rest_client_", "cdom_reflector_"}) {
+    if (family.starts_with(prefix)) return "## Requests to the API server";
+  }
+  const bool is_of_controller = family == "cdom_build_info" || family == "cdom_events_total";
+  for (const char* prefix : {"cdom_", "nvidia_dra_"}) {
+    if (family.starts_with(prefix) && !is_of_controller) return "## Totals";
+  }
+  return "## The controller";
+}
+
+TEST_F(MetricsTest, PageHasEachMetricWithTypeLabelsAndHelp) {
+  compute_domain::Observed observed = fixtures::Deleting();
+  observed.children.claims.push_back(fixtures::MakeWaitingClaim("train-2"));
+  observed.children.daemon_pods[0].controller_writes = true;
+  observed.children.daemon_pods[0].imex = api::ImexReport{.state = "READY"};
+  fixtures::MapServer server;
+  server.PutAll(fixtures::StoreAll(observed));
+  server.ShowAll(cache_);
+  auto rooms = std::make_shared<const compute_domain::CliqueCapacities>(
+      compute_domain::CliqueCapacities{{"c1.0", {.free = 1}}});
+  Metrics metrics({.cache = cache_,
+                   .queue = queue_,
+                   .events = events_,
+                   .clock = clock_,
+                   .capacity = [&] { return rooms; }},
+                  "10.0.0.1:6443", 4);
+  metrics.Exchanged({.method = http::Method::kGet});
+  NoSink sink;
+  std::deque<kube::Reflector> reflectors;
+  reflectors.emplace_back(kube::ReflectorOptions{.resource = kube::kDaemonSets}, sink, random_,
+                          logger_);
+  metrics.Watched(reflectors);
+  metrics.Refresh(true);
+  std::set<std::string> without_names;
+  for (const auto& collectable : metrics.For(Readers::kAnyone)) {
+    for (const auto& family : collectable->Collect()) without_names.insert(family.name);
+  }
+  std::map<std::string, std::vector<std::string>> rows;  // By section.
+  for (const auto& collectable : metrics.For(Readers::kAllowed)) {
+    for (const auto& family : collectable->Collect()) {
+      rows[SectionOf(family.name, !without_names.contains(family.name))].push_back(
+          fixtures::MetricRow(family));
+    }
+  }
+  EXPECT_EQ(rows.size(), 4U);
+  for (const auto& [section, wanted] : rows) {
+    EXPECT_EQ(fixtures::RowsOf(CDOM_DOCS "/metrics.md", wanted, section), wanted) << section;
+  }
 }
 
 }  // namespace

@@ -43,6 +43,8 @@ DEFAULT = Setup(nodesim=("--gpus", "4"))  # Of a module that says nothing.
 class ControlPlane:
     """A cluster as its API server shows it: by kubectl, and by the audit log."""
 
+    enter = ()  # The beginning of a command that runs another one where the API server can be reached.
+
     def __init__(self, kubectl, audit_log, env=None):
         """`kubectl` is the beginning of a command that is the administrator's."""
         self._kubectl = kubectl

@@ -14,6 +14,8 @@ import clusters as stages  # noqa: E402
 import requests_of  # noqa: E402
 from cluster import ACCOUNT, DAEMONS, REPO  # noqa: E402
 from namespaces import Namespaces  # noqa: E402
+from objects import as_list  # noqa: E402
+from real_nodes import RealNodes  # noqa: E402
 from report import describe  # noqa: E402
 from snapshot import difference, shapes, snapshot  # noqa: E402
 from waiting import eventually  # noqa: E402
@@ -67,6 +69,26 @@ def clusters(request, programs):
 def cluster(request, clusters):
     """The cluster that the module asks for in its constant CLUSTER."""
     return clusters.get(stages.setup_of(request.module))
+
+
+@pytest.fixture(scope="session")
+def nodes(programs, request):
+    """Two real nodes, which modules of one process share."""
+    with stages.started(RealNodes, programs, request, "cdom-real-nodes.") as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def made(nodes):
+    """made(OBJECT...): applies them, and deletes them when the case is over."""
+    applied = []
+
+    def apply(*objects):
+        applied.extend(objects)
+        nodes.apply(*objects)
+
+    yield apply
+    nodes.kubectl("delete", "-f", "-", "--ignore-not-found", "--timeout=90s", stdin=as_list(reversed(applied)))
 
 
 @pytest.fixture(scope="module", params=["daemon", "controller"])

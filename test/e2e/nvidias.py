@@ -10,6 +10,8 @@ from waiting import eventually
 
 FIXTURES = REPO / "test/fixtures/nvidia"
 FINALIZER = "resource.nvidia.com/computeDomain"
+
+
 def install_crds(cluster, whose):
     """`whose` is cdom, or a version of NVIDIA's driver: 25.8.1 or main. Returns once the API server serves them."""
     if whose == "cdom":
@@ -37,8 +39,8 @@ def template_of(namespace, name, uid, target, device_class, parameters):
                 "config": [{"requests": [request], "opaque": {"driver": "compute-domain.nvidia.com", "parameters": config}}]}}}}
 
 
-def children(namespace, domain, uid):
-    """What NVIDIA's controller makes for a domain: its finalizer on everything, no owners, no annotations."""
+def children(namespace, domain, uid, driver=DRIVER):
+    """What NVIDIA's controller makes for a domain, in the driver's namespace, too: its finalizer on everything, no owners, no annotations."""
     name, labels = f"computedomain-daemon-{uid}", {LABEL: uid}
     daemon = {"name": "compute-domain-daemon", "image": "nvcr.io/nvidia/k8s-dra-driver-gpu:v25.8.0",
               "command": ["compute-domain-daemon", "-v", "$(LOG_VERBOSITY)", "run"],
@@ -47,11 +49,11 @@ def children(namespace, domain, uid):
     pod = {"serviceAccountName": "compute-domain-daemon-service-account", "nodeSelector": labels, "containers": [daemon],
            "tolerations": [{"operator": "Exists", "effect": effect} for effect in ("NoSchedule", "NoExecute", "PreferNoSchedule")],
            "resourceClaims": [{"name": "compute-domain-daemon", "resourceClaimTemplateName": name}]}
-    return (template_of(DRIVER, name, uid, "Daemon", "compute-domain-daemon.nvidia.com", {"kind": "ComputeDomainDaemonConfig"}),
+    return (template_of(driver, name, uid, "Daemon", "compute-domain-daemon.nvidia.com", {"kind": "ComputeDomainDaemonConfig"}),
             template_of(namespace, f"{domain}-channel", uid, "Workload", "compute-domain-default-channel.nvidia.com",
                         {"kind": "ComputeDomainChannelConfig", "allocationMode": "Single"}),
             {"apiVersion": "apps/v1", "kind": "DaemonSet",
-             "metadata": {"name": name, "namespace": DRIVER, "finalizers": [FINALIZER], "labels": labels},
+             "metadata": {"name": name, "namespace": driver, "finalizers": [FINALIZER], "labels": labels},
              "spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": pod}}})
 
 
@@ -69,10 +71,10 @@ def contract(child):
     return names | {"requests": [one for one in requests if one[1] != "gpu.nvidia.com"], "config": devices["config"]}
 
 
-def write(namespace, domain):
+def write(namespace, domain, driver=DRIVER):
     """NVIDIA's controller mirrors the cliques into status. It knows the types, and writes them whole: what they have no field for
     is lost."""
-    cliques = namespace.cluster.list("computedomaincliques", DRIVER, namespace.label(domain))
+    cliques = namespace.cluster.list("computedomaincliques", driver, namespace.label(domain))
     entries = [{"name": one["nodeName"], **{field: one[field] for field in ("ipAddress", "cliqueID", "index", "status")}}
                for clique in cliques for one in clique["daemons"]]
 

@@ -29,6 +29,9 @@ class RealNodes(ControlPlane):
         self._cluster = folder / "cluster"
         super().__init__([REAL_NODES / "realnodes", "kubectl", self._cluster], self._cluster / "plane/audit.log",
                          {"KUBECACHEDIR": str(folder / "cache"), "KUBERC": "off"})
+        self.plane = self._cluster / "plane"
+        self.program = self._cluster / "bin/kubectl"
+        self.enter = (REAL_NODES / "realnodes", "in", self._cluster, "plane")
         self._process = None
 
     def start(self):

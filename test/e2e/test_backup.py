@@ -4,6 +4,7 @@ owners and status."""
 import pytest
 from cluster import Setup
 from objects import domain, pod_on
+from pages import run_commands
 from waiting import eventually
 
 CLUSTER = Setup(nodes=4, controller=("--membership-writer", "controller"))
@@ -45,6 +46,6 @@ def test_a_claim_template_in_the_backup_blocks_the_domain_until_it_is_deleted(na
     namespace.create_objects(restored(template), restored(old))
     uid = old["metadata"]["uid"]
     namespace.says("saved", "TemplateNameTaken", f"belongs to the ComputeDomain with UID {uid}. Delete it if that domain does not exist")
-    namespace.delete("resourceclaimtemplate", "saved-channel")
+    run_commands(namespace.cluster, "docs/backup.md", names={"team-a": namespace.name, "NAME": "saved-channel"})
     namespace.is_idle("saved", within=60)
     serves_pods(namespace)

@@ -8,7 +8,7 @@ from cluster import REPO, Setup
 from kustomizations import beside_a_checkout, built, on_top
 from namespaces import DRIVER
 from objects import LABEL
-from pages import blocks
+from pages import blocks, reading, run_commands
 from process import Process
 from snapshot import difference, snapshot
 from waiting import eventually
@@ -17,6 +17,14 @@ from waiting import eventually
 CLUSTER = Setup(manifests=None, controlplane=("--apiserver-arg", "--allow-privileged=true"), nodesim=("--job-duration", "2000"))
 RELEASE = REPO / "manifests/release-finalizers"
 RELEASES = "cdom-release-finalizers"
+
+
+def endless_quickstart():
+    """The example, whose workers run until they are deleted."""
+    text = (REPO / "examples/quickstart.yaml").read_text()
+    endless = text.replace("\n      labels:\n", '\n      annotations: {nodesim.cdom.dev/run-seconds: "-1"}\n      labels:\n')
+    assert endless != text
+    return endless
 
 
 class Site:
@@ -57,10 +65,7 @@ class Site:
 
     def quickstart(self, *arguments):
         """kubectl on the example, whose workers run until they are deleted."""
-        text = (REPO / "examples/quickstart.yaml").read_text()
-        endless = text.replace("\n      labels:\n", '\n      annotations: {nodesim.cdom.dev/run-seconds: "-1"}\n      labels:\n')
-        assert endless != text
-        self.cluster.kubectl(*arguments, "-f", "-", stdin=endless)
+        self.cluster.kubectl(*arguments, "-f", "-", stdin=endless_quickstart())
 
     def serve_the_quickstart(self):
         self.cluster.controller_with("--membership-writer", "daemon")
@@ -192,40 +197,62 @@ def test_daemons_of_a_domain_meet_baseline(cluster, site, levels):
     site.quickstart("delete", "--timeout=90s")
 
 
-def test_after_an_uninstallation_without_domains_nothing_is_left(cluster, site):
-    cluster.kubectl("delete", "computedomains", "--all", "--all-namespaces", "--timeout=60s")
+def with_endless_workers(folder):
+    """`folder` with the example, whose workers run until they are deleted, where the page's command looks for it."""
+    (folder / "examples").mkdir()
+    (folder / "examples/quickstart.yaml").write_text(endless_quickstart())
+    return folder
+
+
+def test_each_command_of_the_pages_installs_serves_the_quickstart_and_upgrades(cluster, site, rack, tmp_path):
     cluster.end_controller()
-    cluster.kubectl("delete", "-k", site.folder, "--timeout=90s")
-    site.nothing_is_left()
+    with reading(cluster, "docs/install.md", folder=rack) as page:
+        page.run(until="kubectl apply -k .", folder=site.folder)
+        page.run(until="kubectl apply -k .", folder=site.folder)
+        page.run(until="kubectl apply -f examples")
+        cluster.run_controller("--membership-writer", "controller")
+        page.run(folder=with_endless_workers(tmp_path))
+    # With another controller's digest.
+    file = rack / "kustomization.yaml"
+    file.write_text(re.sub(r"(cdom-controller\n  digest: sha256:)0123", r"\g<1>3210", file.read_text()))
+    run_commands(cluster, "docs/upgrade.md", folder=rack)
+    assert "@sha256:3210" in site.pod()["containers"][0]["image"]
 
 
-def test_after_an_uninstallation_under_domains_a_job_frees_them_and_nothing_is_left(cluster, site, programs, tmp_path):
-    site.serve_the_quickstart()
-    # The controller goes with its pods: its token is worth nothing without the account.
-    deletion = Process("deletion", cluster.command("delete", "-k", site.folder, "--timeout=120s"), tmp_path)
-    try:
-        eventually("the controller's account", lambda: cluster.get("serviceaccount", "cdom-controller", DRIVER), None)
+def test_each_command_of_the_page_uninstalls_without_domains_and_under_them_and_nothing_is_left(cluster, site, rack, programs, tmp_path):
+    cluster.quietly("apply", "--dry-run=server", "-k", RELEASE)
+    cluster.kubectl("apply", "-k", rack)
+    cluster.run_controller("--membership-writer", "controller")
+    admin = {"~/.kube/config": str(cluster.plane / "admin.kubeconfig")}
+    with reading(cluster, "docs/uninstall.md", names=admin, programs=programs) as page:
+        page.run(until="kubectl delete -k .")
         cluster.end_controller()
-        eventually("the driver's namespace", lambda: cluster.get("namespace", DRIVER), None, within=90)
-        # What the page says of it: the domain hangs, and the command waits.
-        domain = cluster.get("computedomain", "quickstart")["metadata"]
-        assert domain["deletionTimestamp"]
-        assert LABEL in domain["finalizers"]
-        assert deletion.is_running(), deletion.log.read_text()
+        page.run(until="kubectl apply -k", folder=rack)
+        site.nothing_is_left()
 
-        cluster.quietly("apply", "-k", RELEASE)
-        cluster.kubectl("wait", "--for=condition=Complete", "job", "--all", "-n", RELEASES, "--timeout=60s")
-        # The simulated nodes run no program: this is what the Job's container does, with the rights that it has.
-        config = tmp_path / "kubeconfig"
-        config.write_text(json.dumps(cluster.config_of(RELEASES, namespace=RELEASES)))
-        release = Process("release", ["env", "-i", f"KUBECONFIG={config}", f"NAMESPACE={DRIVER}",
-                                      programs / "compute-domain-controller", "release-finalizers"], tmp_path)
-        eventually("exit status of release-finalizers", release.status, 0)
-        eventually("exit status of kubectl delete", deletion.status, 0)
-    finally:
-        deletion.end()
-    cluster.kubectl("delete", "-k", RELEASE, "--timeout=60s")
-    # Whether the garbage collector still knew the kind of its owner is a matter of moments.
-    cluster.kubectl("delete", "resourceclaimtemplates", "--all-namespaces", "-l", LABEL, "--timeout=60s")
+        site.install()
+        site.serve_the_quickstart()
+        # The controller goes with its pods: its token is worth nothing without the account.
+        deletion = Process("deletion", cluster.command("delete", "-k", site.folder, "--timeout=120s"), tmp_path)
+        try:
+            eventually("the controller's account", lambda: cluster.get("serviceaccount", "cdom-controller", DRIVER), None)
+            cluster.end_controller()
+            eventually("the driver's namespace", lambda: cluster.get("namespace", DRIVER), None, within=90)
+            # What the page says of it: the domain hangs, and the command waits.
+            domain = cluster.get("computedomain", "quickstart")["metadata"]
+            assert domain["deletionTimestamp"]
+            assert LABEL in domain["finalizers"]
+            assert deletion.is_running(), deletion.log.read_text()
+            page.run(until="kubectl delete -k")
+            # The simulated nodes run no program: this is what the Job's container does, with the rights that it has.
+            config = tmp_path / "kubeconfig"
+            config.write_text(json.dumps(cluster.config_of(RELEASES, namespace=RELEASES)))
+            release = Process("release", ["env", "-i", f"KUBECONFIG={config}", f"NAMESPACE={DRIVER}",
+                                          programs / "compute-domain-controller", "release-finalizers"], tmp_path)
+            eventually("exit status of release-finalizers", release.status, 0)
+            eventually("exit status of kubectl delete", deletion.status, 0)
+        finally:
+            deletion.end()
+        page.run()
     cluster.kubectl("delete", "job", "quickstart", "--timeout=60s")
     site.nothing_is_left()

@@ -7,32 +7,12 @@ import json
 import urllib.parse
 
 import pytest
-from clusters import started
-from objects import as_list, domain
-from real_nodes import DRIVER, NODES, PLUGIN, RealNodes, left_alone, time_of, worker
+from objects import domain
+from real_nodes import DRIVER, NODES, PLUGIN, left_alone, time_of, worker
 from waiting import eventually
 
 PLUGINS = "daemonset/cdom-kubelet-plugin"
 WRITES = {"create", "update", "patch", "delete"}
-
-
-@pytest.fixture(scope="module")
-def nodes(programs, request):
-    with started(RealNodes, programs, request, "cdom-real-nodes.") as cluster:
-        yield cluster
-
-
-@pytest.fixture
-def made(nodes):
-    """made(OBJECT...): applies them, and deletes them when the case is over."""
-    applied = []
-
-    def apply(*objects):
-        applied.extend(objects)
-        nodes.apply(*objects)
-
-    yield apply
-    nodes.kubectl("delete", "-f", "-", "--ignore-not-found", "--timeout=90s", stdin=as_list(reversed(applied)))
 
 
 def uid_of(nodes, name):

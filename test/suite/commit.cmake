@@ -20,7 +20,7 @@ step("e2e: demo" NEEDS ${cluster} COST 40 COMMAND scripts/demo.sh)
 # share it.
 file(GLOB modules CONFIGURE_DEPENDS RELATIVE "${repo}/test/e2e" "${repo}/test/e2e/test_*.py")
 list(TRANSFORM modules REPLACE "^test_(.*)\\.py$" "\\1")
-list(REMOVE_ITEM modules real_nodes)
+list(REMOVE_ITEM modules pages_on_real_nodes real_nodes)
 macro(e2e name cost)
   list(REMOVE_ITEM modules ${ARGN})
   set(files ${ARGN})
@@ -44,7 +44,7 @@ e2e("kubelet plugin" 80 plugin_channels)
 e2e("manifests" 90 install manifests)
 e2e("processes" 80 credentials daemon_errors library outside placement_policies stolen_lease)
 e2e("tour" 150 demo playground)
-e2e("documents" 130 backup cdi_specs crds examples hardware_report known_fields metrics waiting)
+e2e("documents" 190 backup cdi_specs crds examples hardware_report known_fields metrics pages waiting)
 e2e("faults" 150 concerns network_policies imex_stand_in unreadable_claims)
 # And each other one for itself.
 foreach(module IN LISTS modules)
@@ -54,7 +54,7 @@ endforeach()
 
 step("realnodes: cluster" NEEDS ${kubelets} COST 562 LOCK kubelets COMMAND "${realnodes}/realnodes_test.sh" "${release}")
 step("realnodes: nodes" NEEDS ${kubelets} COST 350 LOCK kubelets
-     COMMAND ${pytest} "--programs=${release}" test/e2e/test_real_nodes.py)
+     COMMAND ${pytest} "--programs=${release}" test/e2e/test_pages_on_real_nodes.py test/e2e/test_real_nodes.py)
 step("realnodes: demo" NEEDS ${kubelets} COST 122 LOCK kubelets COMMAND scripts/demo.sh --real-nodes)
 
 step("image: packages" COMMAND ${pytest} test/packaging/image)

@@ -23,7 +23,7 @@ std::string Driver() { return std::string(api::kDriver); }
 prometheus::Gauge& Prepared(Registry& registry, const std::string& node, DeviceType type) {
   return prometheus::BuildGauge()
       .Name("nvidia_dra_prepared_devices")
-      .Help("Devices that are prepared")
+      .Help("Prepared devices by type")
       .Register(registry)
       .Add({{"node", node}, {"driver", Driver()}, {"device_type", std::string(NameOf(type))}});
 }
@@ -34,8 +34,11 @@ Metrics::Metrics(const std::string& node)
     : registry_(std::make_shared<Registry>()),
       channels_(Prepared(*registry_, node, DeviceType::kChannel)),
       daemons_(Prepared(*registry_, node, DeviceType::kDaemon)),
-      prepare_(MakeOf("prepare", "nvidia_dra_node_prepare_errors_total", "prepare them")),
-      unprepare_(MakeOf("unprepare", "nvidia_dra_node_unprepare_errors_total", "take them back")) {
+      prepare_(MakeOf("prepare", "nvidia_dra_node_prepare_errors_total",
+                      "Claims that were answered with an error. A pod that waits for its domain "
+                      "counts every 40 s")),
+      unprepare_(MakeOf("unprepare", "nvidia_dra_node_unprepare_errors_total",
+                        "Claims whose unprepare was answered with an error")) {
   prometheus::BuildGauge()
       .Name("cdom_build_info")
       .Help("1, with the version and the commit")
@@ -45,31 +48,28 @@ Metrics::Metrics(const std::string& node)
 }
 
 Metrics::OfOperation Metrics::MakeOf(const std::string& name, const char* errors,
-                                     const char* what) {
+                                     const char* help) {
   const prometheus::Labels labels = {{"driver", Driver()}, {"operation", name}};
-  return {
-      .done = prometheus::BuildCounter()
-                  .Name("nvidia_dra_requests_total")
-                  .Help("Claims that were prepared or unprepared for the kubelet")
-                  .Register(*registry_)
-                  .Add(labels),
-      .errors =
-          prometheus::BuildCounter()
-              .Name(errors)
-              .Help(std::string("Claims that the kubelet was told an error of when it asked to ") +
-                    what)
-              .Register(*registry_)
-              .Add({{"driver", Driver()}, {"error_type", name + "_devices"}}),
-      .inflight = prometheus::BuildGauge()
-                      .Name("nvidia_dra_requests_inflight")
-                      .Help("Claims for which the kubelet waits")
+  return {.done = prometheus::BuildCounter()
+                      .Name("nvidia_dra_requests_total")
+                      .Help("Claims that were prepared and unprepared")
                       .Register(*registry_)
                       .Add(labels),
-      .seconds = prometheus::BuildHistogram()
-                     .Name("nvidia_dra_request_duration_seconds")
-                     .Help("Time for which the kubelet waited for a claim")
-                     .Register(*registry_)
-                     .Add(labels, Buckets())};
+          .errors = prometheus::BuildCounter()
+                        .Name(errors)
+                        .Help(help)
+                        .Register(*registry_)
+                        .Add({{"driver", Driver()}, {"error_type", name + "_devices"}}),
+          .inflight = prometheus::BuildGauge()
+                          .Name("nvidia_dra_requests_inflight")
+                          .Help("Claims for which the kubelet waits now")
+                          .Register(*registry_)
+                          .Add(labels),
+          .seconds = prometheus::BuildHistogram()
+                         .Name("nvidia_dra_request_duration_seconds")
+                         .Help("Time for which the kubelet waited for each claim, also for errors")
+                         .Register(*registry_)
+                         .Add(labels, Buckets())};
 }
 
 void Metrics::Began(Operation operation) { Of(operation).inflight.Increment(); }

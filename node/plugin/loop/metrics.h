@@ -36,8 +36,8 @@ class Metrics {
     prometheus::Gauge& inflight;
     prometheus::Histogram& seconds;
   };
-  // `errors` names the counter of errors. `what` ends its help "... when it asked to ...".
-  [[nodiscard]] OfOperation MakeOf(const std::string& name, const char* errors, const char* what);
+  // `errors` names the counter of errors, and `help` describes it.
+  [[nodiscard]] OfOperation MakeOf(const std::string& name, const char* errors, const char* help);
   [[nodiscard]] const OfOperation& Of(Operation operation) const {
     return operation == Operation::kPrepare ? prepare_ : unprepare_;
   }

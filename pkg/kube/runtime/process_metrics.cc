@@ -62,14 +62,14 @@ void Append(std::vector<prometheus::MetricFamily>& families, const char* name, c
 std::vector<prometheus::MetricFamily> ProcessMetrics::Collect() const {
   const double started = std::chrono::duration<double>(started_.time_since_epoch()).count();
   std::vector<prometheus::MetricFamily> families;
-  Append(families, "process_cpu_seconds_total", "User and system CPU time.", MetricType::Counter,
+  Append(families, "process_cpu_seconds_total", "User and system CPU time", MetricType::Counter,
          CpuSeconds());
-  Append(families, "process_resident_memory_bytes", "Resident memory.", MetricType::Gauge,
+  Append(families, "process_resident_memory_bytes", "Resident memory", MetricType::Gauge,
          ResidentBytes());
-  Append(families, "process_open_fds", "Open file descriptors.", MetricType::Gauge, OpenFds());
-  Append(families, "process_max_fds", "Limit of open file descriptors.", MetricType::Gauge,
+  Append(families, "process_open_fds", "Open file descriptors", MetricType::Gauge, OpenFds());
+  Append(families, "process_max_fds", "Limit of open file descriptors", MetricType::Gauge,
          MaxFds());
-  Append(families, "process_start_time_seconds", "When the process started, since 1970.",
+  Append(families, "process_start_time_seconds", "When the process started, in seconds since 1970",
          MetricType::Gauge, started);
   return families;
 }

@@ -5,8 +5,11 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "pkg/base/testing/manual_clock.h"
+#include "test/fixtures/metric_rows.h"
+#include "test/fixtures/page_rows.h"
 
 namespace kube {
 namespace {
@@ -34,6 +37,14 @@ TEST(ProcessMetrics, ValuesFollowTheProcess) {
   EXPECT_GT(after.at("process_cpu_seconds_total"), before.at("process_cpu_seconds_total"));
   EXPECT_GT(after.at("process_resident_memory_bytes"), 1e6);
   EXPECT_EQ(after.at("process_start_time_seconds"), 1'767'225'600);  // 2026-01-01T00:00:00Z
+}
+
+TEST(ProcessMetrics, PageHasEachWithTypeAndHelp) {
+  std::vector<std::string> rows;
+  for (const auto& family : ProcessMetrics(base::ManualClock()).Collect()) {
+    rows.push_back(fixtures::MetricRow(family));
+  }
+  EXPECT_EQ(fixtures::RowsOf(CDOM_DOCS "/metrics.md", rows, "## The process"), rows);
 }
 
 }  // namespace
