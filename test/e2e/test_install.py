@@ -220,7 +220,6 @@ def test_each_command_of_the_pages_installs_serves_the_quickstart_and_upgrades(c
 
 
 def test_each_command_of_the_page_uninstalls_without_domains_and_under_them_and_nothing_is_left(cluster, site, rack, programs, tmp_path):
-    cluster.quietly("apply", "--dry-run=server", "-k", RELEASE)
     cluster.kubectl("apply", "-k", rack)
     cluster.run_controller("--membership-writer", "controller")
     admin = {"~/.kube/config": str(cluster.plane / "admin.kubeconfig")}
