@@ -1,0 +1,204 @@
+"""The chart as an administrator installs, upgrades, rolls back and uninstalls it with Helm 3 and Helm 4, while a domain serves."""
+
+import json
+import re
+import subprocess
+import tarfile
+
+import pytest
+import yaml
+from cluster import REPO, Setup
+from helm import MAJORS, Helm
+from namespaces import DRIVER
+from objects import LABEL, domain
+from pages import blocks
+from snapshot import difference, snapshot
+from waiting import eventually
+
+CLUSTER = Setup(manifests=None, controlplane=("--apiserver-arg", "--allow-privileged=true"), nodesim=("--job-duration", "2000"))
+BEFORE = (REPO / "test/e2e/upgrade_from").read_text().splitlines()[-1]
+RACK = {"rack": True}
+CRDS = ("computedomains.resource.nvidia.com", "computedomaincliques.resource.nvidia.com")
+# What stays after an uninstallation, as the chart's page says: CRDs and the namespace, and what Kubernetes makes for each.
+KEPT = [f"left: {one}" for one in ("APIService v1beta1.resource.nvidia.com", f"ConfigMap {DRIVER} kube-root-ca.crt",
+                                   *[f"CustomResourceDefinition {name}" for name in sorted(CRDS)], f"Namespace {DRIVER}",
+                                   f"ServiceAccount {DRIVER} default")]
+IN_RELEASE = ("-n", "default")
+WAIT = ("--wait", "--timeout=100s")
+
+
+class Release:
+    """The release `cdom` in the namespace default, and a domain that pods use."""
+
+    def __init__(self, cluster, helm):
+        self.cluster = cluster
+        self.helm = helm
+        self.before = snapshot(cluster)
+        self._fresh = None
+
+    def is_installed(self):
+        return bool(self.cluster.list("secrets", "default", "owner=helm"))
+
+    def install(self, values=RACK):
+        """If it is not installed."""
+        if not self.is_installed():
+            self.helm.run("install", "cdom", self.helm.chart, *IN_RELEASE, *WAIT, values=values)
+            self._fresh = self._fresh or self.objects()
+            self.run_the_controller()
+
+    def run_the_controller(self):
+        self.cluster.write_controller_config()
+        self.cluster.run_controller("--membership-writer", "controller")
+
+    def uninstall(self):
+        """By what the page says: domains first."""
+        self.cluster.kubectl("delete", "jobs,computedomains", "--all", "--all-namespaces", "--timeout=90s")
+        self.cluster.end_controller()
+        return self.helm.run("uninstall", "cdom", *IN_RELEASE, *WAIT)
+
+    def left(self):
+        return difference(self.before, snapshot(self.cluster))
+
+    def fresh(self):
+        """The objects of a release that has just been installed."""
+        if not self._fresh:
+            self.install()
+        return self._fresh
+
+    def clear(self):
+        """Nothing of it is there."""
+        if self.is_installed():
+            self.uninstall()
+        self.cluster.kubectl("delete", "crds", *CRDS, "--ignore-not-found", "--timeout=60s")
+        self.cluster.kubectl("delete", "namespace", DRIVER, "--ignore-not-found", "--timeout=60s")
+
+    def objects(self):
+        """Those of the release, without what each write changes."""
+        found = {}
+        for name, one in snapshot(self.cluster).items():
+            metadata = one["metadata"]
+            if metadata.get("labels", {}).get("app.kubernetes.io/managed-by") == "Helm":
+                for field in ("uid", "creationTimestamp", "generation"):
+                    metadata.pop(field, None)
+                for annotation in ("deprecated.daemonset.template.generation", "deployment.kubernetes.io/revision",
+                                   "kubectl.kubernetes.io/last-applied-configuration"):
+                    metadata.get("annotations", {}).pop(annotation, None)
+                found[name] = {field: value for field, value in one.items() if field != "status"}
+        assert len(found) > 40
+        return found
+
+    def serve(self):
+        """The quickstart's domain is used by its job, whose pods do not end."""
+        text = (REPO / "examples/quickstart.yaml").read_text()
+        endless = text.replace("\n      labels:\n", '\n      annotations: {nodesim.cdom.dev/run-seconds: "-1"}\n      labels:\n')
+        assert endless != text
+        self.cluster.kubectl("apply", "-f", "-", stdin=endless)
+        eventually("the domain", lambda: self.serves(), ["Ready", "4/4"])
+
+    def serves(self):
+        return [self.cluster.get("computedomain", "quickstart")["status"][name] for name in ("status", "members")]
+
+    def lives(self):
+        """Of the pods of the job, and of the domain's daemons."""
+        return self.cluster.lives("default") + self.cluster.lives(DRIVER, LABEL)
+
+
+@pytest.fixture(scope="module", params=MAJORS)
+def shared(request, cluster, tmp_path_factory):
+    made = Release(cluster, Helm(request.param, tmp_path_factory.mktemp(f"helm-{request.param}"), cluster))
+    yield made
+    made.clear()
+
+
+@pytest.fixture
+def release(shared):
+    """It is installed."""
+    shared.install()
+    return shared
+
+
+@pytest.fixture
+def next_chart(release, tmp_path):
+    """The chart of a later version, whose CRD has a field more."""
+    with tarfile.open(release.helm.chart) as archive:
+        archive.extractall(tmp_path)
+    file = tmp_path / "cdom/files/crds/computedomains.yaml"
+    crd = yaml.safe_load(file.read_text())
+    fields_of(crd)["later"] = {"type": "string"}
+    file.write_text(yaml.safe_dump(crd))
+    return tmp_path / "cdom"
+
+
+def fields_of(crd):
+    """The fields of a domain's spec."""
+    return crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+
+
+def test_an_upgrade_and_a_rollback_over_a_change_of_a_crd_restart_no_pod_of_a_domain(cluster, release, next_chart):
+    release.serve()
+    lives = release.lives()
+    release.helm.run("upgrade", "cdom", next_chart, *IN_RELEASE, *WAIT, values={**RACK, "logVerbosity": 4})
+    assert cluster.get("configmap", "cdom-settings", DRIVER)["data"]["LOG_VERBOSITY"] == "4"
+    assert "later" in fields_of(cluster.get("crd", CRDS[0]))
+    release.helm.run("rollback", "cdom", "1", *IN_RELEASE, *WAIT)
+    assert difference(release.fresh(), release.objects()) == []
+    assert "later" not in fields_of(cluster.get("crd", CRDS[0]))
+    assert (release.serves(), release.lives()) == (["Ready", "4/4"], lives)
+    assert len(lives) == 8
+
+
+def test_wait_ends_for_a_domain_that_no_pod_uses(cluster, release, tmp_path):
+    folder = tmp_path / "idle"
+    (folder / "templates").mkdir(parents=True)
+    (folder / "Chart.yaml").write_text("apiVersion: v2\nname: idle\nversion: 1.0.0\n")
+    (folder / "templates/domain.yaml").write_text(json.dumps(domain("idle")))
+    release.helm.run("install", "idle", folder, *IN_RELEASE, *WAIT)
+    if release.helm.major == "4":  # Helm 3 does not look at other kinds.
+        assert cluster.condition("idle", "Ready")["status"] == "True"
+    release.helm.run("uninstall", "idle", *IN_RELEASE, *WAIT)
+    eventually("the domain", lambda: cluster.get("computedomain", "idle"), None)
+
+
+def test_uninstalled_the_release_leaves_the_crds_and_the_namespace_and_a_second_one_takes_them(release):
+    said = release.uninstall()
+    eventually("what is left", release.left, KEPT)
+    assert [name for name in (*CRDS, DRIVER) if f"] {name}\n" not in said] == []
+    release.install(values={**RACK, "crds": {"keep": False}})
+    release.uninstall()
+    eventually("what is left", release.left, [])
+
+
+def test_a_release_adopts_what_kubectl_applied_and_restarts_no_pod_of_a_domain(cluster, shared, tmp_path):
+    fresh, release = shared.fresh(), shared
+    release.clear()
+    archive = subprocess.run(["git", "-C", REPO, "archive", BEFORE, "manifests", "crds"], check=True, stdout=subprocess.PIPE)
+    subprocess.run(["tar", "-x", "-C", tmp_path], check=True, input=archive.stdout)
+    for folder in ("standalone", "kubelet-plugin"):
+        cluster.kubectl("apply", "-k", tmp_path / "manifests" / folder)
+    release.run_the_controller()
+    release.serve()
+    lives = release.lives()
+
+    commands = [block for block in blocks("manifests/chart/README.md", "console") if "--take-ownership" in block]
+    values = tmp_path / "values.yaml"
+    values.write_text(yaml.safe_dump(RACK))
+    steps = commands[0].strip().splitlines()
+    assert len(steps) == 5
+    for step in steps:
+        run_step(release, tmp_path, step)
+    assert difference(fresh, release.objects()) == []
+    assert (release.serves(), release.lives()) == (["Ready", "4/4"], lives)
+    # It can be changed and go, and nothing else is there.
+    release.helm.run("upgrade", "cdom", release.helm.chart, *IN_RELEASE, *WAIT, values={**RACK, "logVerbosity": 4})
+    release.uninstall()
+    eventually("what is left", release.left, KEPT)
+
+
+def run_step(release, folder, step):
+    """A line of the page, with the chart that is tested."""
+    program, *arguments = re.sub(r"\bcdom-\S+\.tgz", str(release.helm.chart), step).split()
+    *arguments, target = arguments if ">" in arguments else [*arguments, ""]
+    arguments = [str(folder / one) if re.fullmatch(r"(values|cdom)\.yaml", one) else one for one in arguments if one != ">"]
+    printed = release.cluster.kubectl(*arguments) if program == "kubectl" else release.helm.run(*arguments)
+    if target:
+        (folder / target).write_text(printed)
