@@ -260,6 +260,13 @@ def test_a_change_of_the_settings_replaces_the_pods(helm_4):
     assert set(before) & set(after) == set()
 
 
+def test_the_pages_command_is_taken(helm):
+    [command] = re.findall(r"^helm install cdom cdom-0\.1\.0\.tgz (.*)$", (REPO / "docs/install.md").read_text(), re.MULTILINE)
+    said = helm.run("install", "cdom", helm.chart, *command.split(), "--dry-run=server")
+    digest = command.rpartition("=")[2]
+    assert said.count(f"image: registry.example.org/mine/cdom-driver@{digest}\n") == 3  # Controller, preflight and plugin.
+
+
 # --- What is looked up in a cluster
 
 def test_placement_is_on_where_a_node_has_the_label_of_its_clique_or_the_plugin_sets_it(helm, removed_later):
