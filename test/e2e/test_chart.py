@@ -1,30 +1,23 @@
 """The chart as an administrator installs, upgrades, rolls back and uninstalls it with Helm 3 and Helm 4, while a domain serves."""
 
 import json
-import re
 import subprocess
-import tarfile
 
 import pytest
-import yaml
 from cluster import REPO, Setup
-from helm import MAJORS, Helm
+from helm import CRDS, IN_RELEASE, MAJORS, WAIT, Helm, spec_of
 from namespaces import DRIVER
 from objects import LABEL, domain
-from pages import blocks
 from snapshot import difference, snapshot
 from waiting import eventually
 
 CLUSTER = Setup(manifests=None, controlplane=("--apiserver-arg", "--allow-privileged=true"), nodesim=("--job-duration", "2000"))
 BEFORE = (REPO / "test/e2e/upgrade_from").read_text().splitlines()[-1]
 RACK = {"rack": True}
-CRDS = ("computedomains.resource.nvidia.com", "computedomaincliques.resource.nvidia.com")
 # What stays after an uninstallation, as the chart's page says: CRDs and the namespace, and what Kubernetes makes for each.
 KEPT = [f"left: {one}" for one in ("APIService v1beta1.resource.nvidia.com", f"ConfigMap {DRIVER} kube-root-ca.crt",
                                    *[f"CustomResourceDefinition {name}" for name in sorted(CRDS)], f"Namespace {DRIVER}",
                                    f"ServiceAccount {DRIVER} default")]
-IN_RELEASE = ("-n", "default")
-WAIT = ("--wait", "--timeout=100s")
 
 
 class Release:
@@ -117,32 +110,15 @@ def release(shared):
     return shared
 
 
-@pytest.fixture
-def next_chart(release, tmp_path):
-    """The chart of a later version, whose CRD has a field more."""
-    with tarfile.open(release.helm.chart) as archive:
-        archive.extractall(tmp_path)
-    file = tmp_path / "cdom/files/crds/computedomains.yaml"
-    crd = yaml.safe_load(file.read_text())
-    fields_of(crd)["later"] = {"type": "string"}
-    file.write_text(yaml.safe_dump(crd))
-    return tmp_path / "cdom"
-
-
-def fields_of(crd):
-    """The fields of a domain's spec."""
-    return crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
-
-
-def test_an_upgrade_and_a_rollback_over_a_change_of_a_crd_restart_no_pod_of_a_domain(cluster, release, next_chart):
+def test_an_upgrade_and_a_rollback_over_a_change_of_a_crd_restart_no_pod_of_a_domain(cluster, release, tmp_path):
     release.serve()
     lives = release.lives()
-    release.helm.run("upgrade", "cdom", next_chart, *IN_RELEASE, *WAIT, values={**RACK, "logVerbosity": 4})
+    release.helm.run("upgrade", "cdom", release.helm.later_chart(tmp_path), *IN_RELEASE, *WAIT, values={**RACK, "logVerbosity": 4})
     assert cluster.get("configmap", "cdom-settings", DRIVER)["data"]["LOG_VERBOSITY"] == "4"
-    assert "later" in fields_of(cluster.get("crd", CRDS[0]))
+    assert "later" in spec_of(cluster.get("crd", CRDS[0]))
     release.helm.run("rollback", "cdom", "1", *IN_RELEASE, *WAIT)
     assert difference(release.fresh(), release.objects()) == []
-    assert "later" not in fields_of(cluster.get("crd", CRDS[0]))
+    assert "later" not in spec_of(cluster.get("crd", CRDS[0]))
     assert (release.serves(), release.lives()) == (["Ready", "4/4"], lives)
     assert len(lives) == 8
 
@@ -179,13 +155,7 @@ def test_a_release_adopts_what_kubectl_applied_and_restarts_no_pod_of_a_domain(c
     release.serve()
     lives = release.lives()
 
-    commands = [block for block in blocks("manifests/chart/README.md", "console") if "--take-ownership" in block]
-    values = tmp_path / "values.yaml"
-    values.write_text(yaml.safe_dump(RACK))
-    steps = commands[0].strip().splitlines()
-    assert len(steps) == 5
-    for step in steps:
-        run_step(release, tmp_path, step)
+    release.helm.adopt(tmp_path, RACK)
     assert difference(fresh, release.objects()) == []
     assert (release.serves(), release.lives()) == (["Ready", "4/4"], lives)
     # It can be changed and go, and nothing else is there.
@@ -194,11 +164,20 @@ def test_a_release_adopts_what_kubectl_applied_and_restarts_no_pod_of_a_domain(c
     eventually("what is left", release.left, KEPT)
 
 
-def run_step(release, folder, step):
-    """A line of the page, with the chart that is tested."""
-    program, *arguments = re.sub(r"\bcdom-\S+\.tgz", str(release.helm.chart), step).split()
-    *arguments, target = arguments if ">" in arguments else [*arguments, ""]
-    arguments = [str(folder / one) if re.fullmatch(r"(values|cdom)\.yaml", one) else one for one in arguments if one != ">"]
-    printed = release.cluster.kubectl(*arguments) if program == "kubectl" else release.helm.run(*arguments)
-    if target:
-        (folder / target).write_text(printed)
+def test_beside_nvidias_driver_the_controller_elects_on_its_lease_and_the_release_takes_nothing_of_it_along(cluster, shared, removed_later, tmp_path):
+    """As far as names go: what the controller does when the other one leads is in test_leader_election.py."""
+    shared.clear()
+    cluster.kubectl("apply", "-k", REPO / "crds")
+    removed_later({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "nvidia", "labels": {"cdom.dev/driver": "true"}}})
+    before = snapshot(cluster)
+    values = {"mode": "beside", "daemon": {"image": "registry.example.com/dra-driver-nvidia-gpu:v0.5.0"}}
+    shared.helm.run("install", "cdom", shared.helm.chart, "-n", "nvidia", *WAIT, values=values)
+    settings = cluster.get("configmap", "cdom-settings", "nvidia")["data"]
+    config = tmp_path / "kubeconfig"
+    config.write_text(json.dumps(cluster.config_of("cdom-controller", namespace="nvidia")))
+    lease = settings["LEADER_ELECTION_LEASE_LOCK_NAME"]
+    with cluster.replica("beside", "--namespace", "nvidia", "--leader-election-lease-lock-name", lease, kubeconfig=config) as controller:
+        eventually("the controller leads", lambda: controller.says("Reconciling"))
+        assert cluster.get("lease", "dra-driver-nvidia-gpu-controller", "nvidia")["spec"]["holderIdentity"].startswith("cdom-beside")
+    shared.helm.run("uninstall", "cdom", "-n", "nvidia", *WAIT)
+    eventually("what differs", lambda: difference(before, snapshot(cluster)), [])
