@@ -252,12 +252,22 @@ def test_beside_nvidias_driver_nothing_is_made_that_its_chart_has(helm_4):
     assert granted["get"] >= {"cdom-controller", "nvidia-compute-domain-controller", lease}
 
 
+def test_beside_nvidias_driver_the_notes_say_what_its_chart_needs(helm_4):
+    assert "controller.leaderElection.enabled=true in its chart" in helm_4.notes({**BESIDE, "namespaceOverride": "nvidia"}, how="client")
+    assert "in its chart" not in helm_4.notes({}, how="client")
+
+
 def test_a_change_of_the_settings_replaces_the_pods(helm_4):
     def checksums(values):
         return [one["spec"]["template"]["metadata"]["annotations"]["checksum/settings"] for one in helm_4.objects(values) if "template" in one.get("spec", {})]
     before, after = checksums(BOTH), checksums({**BOTH, "featureGates": {"ContextualLogging": True}})
     assert len(before) == 2
     assert set(before) & set(after) == set()
+
+
+def test_the_charts_page_shows_values_for_a_rack(helm_4):
+    [values] = blocks("manifests/chart/README.md", "yaml")
+    assert values.rpartition("digest: ")[2].strip() in helm_4.template(yaml.safe_load(values))
 
 
 def test_the_pages_command_is_taken(helm):
