@@ -164,20 +164,38 @@ def test_a_release_adopts_what_kubectl_applied_and_restarts_no_pod_of_a_domain(c
     eventually("what is left", release.left, KEPT)
 
 
-def test_beside_nvidias_driver_the_controller_elects_on_its_lease_and_the_release_takes_nothing_of_it_along(cluster, shared, removed_later, tmp_path):
-    """As far as names go: what the controller does when the other one leads is in test_leader_election.py."""
+@pytest.fixture
+def nvidias_chart(cluster, shared):
+    """What NVIDIA's chart makes of a cluster. Returns its namespace."""
     shared.clear()
     cluster.kubectl("apply", "-k", REPO / "crds")
-    removed_later({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "nvidia", "labels": {"cdom.dev/driver": "true"}}})
-    before = snapshot(cluster)
+    made = REPO / "test/cluster/realnodes/nvidia_chart.yaml"
+    cluster.kubectl("apply", "-f", made)
+    for workload in ("deployment/chart-controller", "daemonset/chart-kubelet-plugin"):
+        cluster.kubectl("-n", "nvidia-dra-driver", "rollout", "status", workload, "--timeout=60s")
+    yield "nvidia-dra-driver"
+    cluster.kubectl("delete", "-f", made, "--timeout=90s")
+
+
+def without_aggregates(cluster):
+    """A snapshot without the roles that Kubernetes makes of others, a moment later."""
+    return {name: one for name, one in snapshot(cluster).items() if "aggregationRule" not in one}
+
+
+def test_beside_nvidias_chart_the_controller_elects_on_its_lease_and_leaves_its_objects_alone(cluster, shared, nvidias_chart, tmp_path):
+    """As far as names go: test_leader_election.py has what the controller does while another one leads."""
+    cluster.kubectl("label", "namespace", nvidias_chart, "cdom.dev/driver=true")
+    before = without_aggregates(cluster)
     values = {"mode": "beside", "daemon": {"image": "registry.example.com/dra-driver-nvidia-gpu:v0.5.0"}}
-    shared.helm.run("install", "cdom", shared.helm.chart, "-n", "nvidia", *WAIT, values=values)
-    settings = cluster.get("configmap", "cdom-settings", "nvidia")["data"]
+    shared.helm.run("install", "cdom", shared.helm.chart, "-n", nvidias_chart, *WAIT, values=values)
+    assert [line for line in difference(before, without_aggregates(cluster)) if not line.startswith("left: ")] == []
+    lease = cluster.get("configmap", "cdom-settings", nvidias_chart)["data"]["LEADER_ELECTION_LEASE_LOCK_NAME"]
     config = tmp_path / "kubeconfig"
-    config.write_text(json.dumps(cluster.config_of("cdom-controller", namespace="nvidia")))
-    lease = settings["LEADER_ELECTION_LEASE_LOCK_NAME"]
-    with cluster.replica("beside", "--namespace", "nvidia", "--leader-election-lease-lock-name", lease, kubeconfig=config) as controller:
+    config.write_text(json.dumps(cluster.config_of("cdom-controller", namespace=nvidias_chart)))
+    flags = ("--namespace", nvidias_chart, "--leader-election-lease-lock-name", lease)
+    with cluster.replica("beside", *flags, kubeconfig=config) as controller:
         eventually("the controller leads", lambda: controller.says("Reconciling"))
-        assert cluster.get("lease", "dra-driver-nvidia-gpu-controller", "nvidia")["spec"]["holderIdentity"].startswith("cdom-beside")
-    shared.helm.run("uninstall", "cdom", "-n", "nvidia", *WAIT)
-    eventually("what differs", lambda: difference(before, snapshot(cluster)), [])
+        holder = cluster.get("lease", "dra-driver-nvidia-gpu-controller", nvidias_chart)["spec"]["holderIdentity"]
+        assert holder.startswith("cdom-beside")
+    shared.helm.run("uninstall", "cdom", "-n", nvidias_chart, *WAIT)
+    eventually("what differs", lambda: difference(before, without_aggregates(cluster)), [])
