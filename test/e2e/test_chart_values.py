@@ -253,6 +253,20 @@ def test_beside_nvidias_driver_nothing_is_made_that_its_chart_has(helm_4):
     assert granted["get"] >= {"cdom-controller", "nvidia-compute-domain-controller", lease}
 
 
+def test_the_notes_say_what_is_installed_and_what_to_run_next(helm_4):
+    """Without a cluster, so that nothing depends on its nodes."""
+    notes = helm_4.notes(IMAGES, how="client")
+    installed, missing = re.fullmatch(r".*\nInstalled:\n(.*?)\nNot installed:\n(.*?)\nRun next:\n.*", notes, re.DOTALL).groups()
+    assert [line.split(":")[0].split(",")[0] for line in installed.splitlines()] == [
+        "- CRDs", "- device classes in resource.k8s.io/v1", "- the controller", "- admission policies",
+        "- ComputeDomains in the roles view"]
+    assert IMAGES["daemon"]["image"] in installed
+    assert [line.split(":")[0] for line in missing.splitlines()] == ["- placement", "- monitoring", "- the kubelet plugin"]
+    commands = [line.strip() for line in notes.splitlines() if line.startswith("  kubectl")]
+    assert commands[0] == "kubectl -n cdom-system rollout status deployment/cdom-controller"
+    assert "daemonset/cdom-kubelet-plugin" in helm_4.notes({"rack": True}, how="client")
+
+
 def test_beside_nvidias_driver_the_notes_say_what_its_chart_needs(helm_4):
     assert "controller.leaderElection.enabled=true in its chart" in helm_4.notes({**BESIDE, "namespaceOverride": "nvidia"}, how="client")
     assert "in its chart" not in helm_4.notes({}, how="client")
