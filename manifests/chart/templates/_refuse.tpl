@@ -25,11 +25,10 @@
 {{- if and (not (include "cdom.makesNamespace" .)) (lookup "v1" "Namespace" "" "kube-system") }}
 {{- $labels := ((lookup "v1" "Namespace" "" $namespace).metadata).labels | default dict }}
 {{- if ne (get $labels "cdom.dev/driver") "true" }}
-{{- $others := "" }}
-{{- if eq .Values.mode "standalone" }}
-{{- $others = " app.kubernetes.io/part-of=cdom pod-security.kubernetes.io/enforce=privileged" }}
-{{- end }}
-{{- fail (printf "namespace %s must exist and have labels: kubectl label namespace %s cdom.dev/driver=true%s" $namespace $namespace $others) }}
+{{- $command := printf "kubectl label namespace %s cdom.dev/driver=true" $namespace }}
+{{- if eq .Values.mode "beside" }}{{ fail (printf "namespace %s needs a label: %s" $namespace $command) }}{{ end }}
+{{- fail (printf "install the release into another namespace than %s, which the chart then creates. Or create it, and run: %s %s"
+      $namespace $command "app.kubernetes.io/part-of=cdom pod-security.kubernetes.io/enforce=privileged") }}
 {{- end }}
 {{- end }}
 {{- end }}
