@@ -217,6 +217,7 @@ def test_ignored_values_change_nothing_and_the_notes_name_each(helm):
     notes, quiet = helm.notes(values), helm.notes({})
     assert [path for path in IGNORED if f"\n- {path}: {IGNORED[path]}\n" not in notes] == []
     assert "no effect" not in quiet
+    assert "no effect" not in helm.notes({"selectorLabelsOverride": {}, "nameOverride": ""})
 
 
 @pytest.mark.parametrize(("values", "name"), [({"replicas": 1}, "replicas"), ({"controller": {"replica": 1}}, "replica"),
