@@ -68,21 +68,21 @@ def put(schema, at, leaf):
     schema["properties"][name] = leaf
 
 
-def made():
+def made(chart=CHART):
     """{file: text}, as they are to be."""
-    text = (CHART / "values.yaml").read_text()
+    text = (chart / "values.yaml").read_text()
     values = list(rows(yaml.safe_load(text), comments(text)))
     schema = {"$schema": "https://json-schema.org/draft-07/schema#", "type": "object", "additionalProperties": False,
               "properties": {"global": {"description": "Of a chart that has this one in it."}}}
     for at, value, comment in values:
         put(schema, at, schema_of(at, value, comment))
-    for at, why in yaml.safe_load((CHART / "ignored.yaml").read_text()).items():
+    for at, why in yaml.safe_load((chart / "ignored.yaml").read_text()).items():
         put(schema, at, {"description": f"Ignored: {why}."})
     table = "| Value | Default | Meaning |\n|---|---|---|\n" + "".join(
         f"| `{at}` | {'' if value is None else f'`{json.dumps(value)}`'} | {comment} |\n" for at, value, comment in values)
-    page = (CHART / "README.md").read_text()
-    return {CHART / "values.schema.json": json.dumps(schema, indent=2) + "\n",
-            CHART / "README.md": page[:page.index(BEGIN) + len(BEGIN)] + table + page[page.index(END):]}
+    page = (chart / "README.md").read_text()
+    return {chart / "values.schema.json": json.dumps(schema, indent=2) + "\n",
+            chart / "README.md": page[:page.index(BEGIN) + len(BEGIN)] + table + page[page.index(END):]}
 
 
 def main(arguments):

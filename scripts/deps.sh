@@ -3,6 +3,7 @@
 #
 #   scripts/deps.sh                  what building and testing needs
 #   scripts/deps.sh image [arm64]    what scripts/image.sh needs; arm64: to build for it on another machine
+#   scripts/deps.sh release          what scripts/release.sh needs beside that
 #   scripts/deps.sh site             what scripts/site.sh needs
 #   scripts/deps.sh nightly          what the nightly tests need
 set -euo pipefail
@@ -16,6 +17,7 @@ build=(
 )
 image=(python3 binutils)
 arm64=(g++-12-aarch64-linux-gnu)
+release=("${image[@]}" python3-yaml debhelper help2man)
 tests=(
   libgmock-dev librapidcheck-dev libbenchmark-dev nlohmann-json3-dev python3-pytest python3-yaml
   clang-19 lld-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev llvm-19
@@ -23,13 +25,14 @@ tests=(
   libcpp-httplib-dev  # For the tree from which an upgrade is tested (test/e2e/test_upgrade.py).
 )
 site=(mkdocs mkdocs-material)
-nightly=(qemu-user-static)
+nightly=(qemu-user-static lintian debootstrap)
 
 words=${*:-everything}
 case $words in
-  everything) packages=("${build[@]}" "${image[@]}" "${tests[@]}" "${site[@]}") ;;
-  nightly) packages=("${build[@]}" "${image[@]}" "${arm64[@]}" "${tests[@]}" "${site[@]}" "${nightly[@]}") ;;
+  everything) packages=("${build[@]}" "${release[@]}" "${tests[@]}" "${site[@]}") ;;
+  nightly) packages=("${build[@]}" "${release[@]}" "${arm64[@]}" "${tests[@]}" "${site[@]}" "${nightly[@]}") ;;
   site) packages=("${site[@]}") ;;
+  release) packages=("${build[@]}" "${release[@]}") ;;
   image*arm64*)
     packages=("${build[@]}" "${image[@]}")
     [[ $(dpkg --print-architecture) == arm64 ]] || packages+=("${arm64[@]}")
@@ -57,7 +60,7 @@ fi
 
 # Unpacked and not installed, for it would start a service.
 if [[ $words == site ]]; then exit; fi
-if [[ $words != image* ]]; then "$(dirname -- "${BASH_SOURCE[0]}")/../test/packaging/monitoring/prometheus.sh" >/dev/null; fi
+if [[ $words != image* && $words != release ]]; then "$(dirname -- "${BASH_SOURCE[0]}")/../test/packaging/monitoring/prometheus.sh" >/dev/null; fi
 
 if [[ $words != image* ]] && ! command -v go >/dev/null; then
   echo "deps: Go is missing. The test control plane is built with it (see test/cluster/controlplane/go.mod for the" \

@@ -8,8 +8,9 @@
 #   --image    which one; `scripts/image/images.py` has the table of them
 #   --output   the layout; build/image/<image>-<architectures> by default. What was there goes. What is in the image lies
 #              beside it as FOLDER.<architecture>.spdx.json, and which packages it was made of as .packages.txt
-#   --packages such a .packages.txt: these versions, and not the newest ones. For one architecture. Without it Debian
-#              must answer: lists of packages are at most an hour old, and their date is a label of the image
+#   --packages such a .packages.txt: these versions, and not the newest ones. For one architecture; or a folder, with a
+#              packages.<architecture>.txt for each. Without it Debian must answer: lists of packages are at most an
+#              hour old, and their date is a label of the image
 #
 # Environment: CDOM_REVISION and SOURCE_DATE_EPOCH where git cannot tell them; CDOM_SOURCE, the address of the sources
 # for the image's labels; CDOM_APT_SOURCES, a list of a mirror's sources in apt's form; CDOM_CACHE.
@@ -43,8 +44,13 @@ while (($# > 0)); do
   shift
 done
 ((${#architectures[@]} > 0)) || misuse "say for which architecture: amd64, arm64"
-[[ -z $packages || ${#architectures[@]} == 1 ]] || misuse "--packages is the record of one architecture: make the images one by one"
-[[ -z $packages || -r $packages ]] || misuse "--packages $packages: there is no such file"
+[[ -z $packages || -d $packages || ${#architectures[@]} == 1 ]] ||
+  misuse "--packages is the record of one architecture: make the images one by one, or name a folder of records"
+# record ARCHITECTURE: the file of that architecture's packages; empty: the newest are wanted.
+record() { if [[ -d $packages ]]; then echo "$packages/packages.$1.txt"; else echo "$packages"; fi; }
+for architecture in "${architectures[@]}"; do
+  [[ -z $packages || -r $(record "$architecture") ]] || misuse "--packages $(record "$architecture"): there is no such file"
+done
 : "${output:=$repo/build/image/$image-$(IFS=-; echo "${architectures[*]}")}"
 mkdir -p "$(dirname -- "$output")"
 output=$(realpath -m -- "$output")
@@ -80,7 +86,7 @@ built=()
 for architecture in "${architectures[@]}"; do
   mkdir -p "$work/$architecture"
   found=$("$python" "$repo/scripts/image/debian.py" "$architecture" "$cache" --record "$work/$architecture/packages.txt" \
-    ${packages:+--packages "$packages"})
+    ${packages:+--packages "$(record "$architecture")"})
   ln -s "$found" "$work/$architecture/packages"
   program "$architecture" "$found" >"$work/build.log" 2>&1 || {
     tail -n 40 "$work/build.log" >&2

@@ -33,7 +33,7 @@ deb [signed-by={_KEYRING}] http://deb.debian.org/debian bookworm main
 deb [signed-by={_KEYRING}] http://deb.debian.org/debian bookworm-updates main
 deb [signed-by={_KEYRING}] http://deb.debian.org/debian-security bookworm-security main
 """
-_LAYOUT = "2"  # Of what is kept; a change of unpack() needs another one.
+_LAYOUT = "3"  # Of what is kept; a change of unpack() needs another one.
 _UNUSED_DAYS = 30
 _LISTS_LAST = 3600  # Seconds: what Debian has is asked for once an hour.
 # Folders that are links into /usr.
@@ -221,9 +221,17 @@ def unpack(archives: list[Path], to: Path) -> None:
             "source": re.sub(r" \(.*", "", field.get("Source", field["Package"])),
             "control": control,
             "sha256": hashlib.sha256(archive.read_bytes()).hexdigest(),
+            "shlibs": _shlibs(archive),
             "files": _unpack_one(archive, to / "root"),
         }
     (to / "packages.json").write_text(json.dumps(described, sort_keys=True))
+
+
+def _shlibs(archive: Path) -> list[str]:
+    """Its lines `library version dependency`: what a program that is linked with the library depends on."""
+    found = subprocess.run(["dpkg-deb", "--info", archive, "shlibs"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                           text=True, check=False)  # Fails for a package without libraries.
+    return found.stdout.splitlines() if found.returncode == 0 else []
 
 
 def _unpack_one(archive: Path, root: Path) -> list[str]:

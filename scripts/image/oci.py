@@ -42,7 +42,7 @@ class Layout:
 def add_image(layout: Layout, layers: list[tuple[Files, int]], platform: dict, epoch: int, settings: dict,
               labels: dict) -> dict:
     """Adds an image of one platform and returns its descriptor. A layer is files and the time that they bear."""
-    tars = [_tar(files, when) for files, when in layers]
+    tars = [tar_of(files, when) for files, when in layers]
     descriptors = [layout.add("layer.v1.tar+gzip", gzip.compress(tar, 9, mtime=0)) for tar in tars]
     created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(epoch))
     config = layout.add_json("config.v1+json", {
@@ -69,7 +69,8 @@ def _json(value: dict) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
 
 
-def _tar(files: Files, when: int) -> bytes:
+def tar_of(files: Files, when: int) -> bytes:
+    """The same bytes for the same files, which bear that time."""
     paths = {*files.files, *files.links}
     folders = files.folders | {parent for path in paths | files.folders for parent in _parents(path)}
     out = io.BytesIO()

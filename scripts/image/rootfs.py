@@ -75,7 +75,7 @@ def _add_libraries(files: Files, used: set[str], architecture: str, packages: Pa
         one = ahead.pop()
         # Those of iconv's modules lie beside them.
         beside = [str(one.parent.relative_to(packages.root))] if one.is_relative_to(packages.root) else []
-        for needed in _needed(one):
+        for needed in needed_by(one):
             names = [canonical(needed)] if "/" in needed else [f"{folder}/{needed}" for folder in (*folders, *beside)]
             path = next((name for name in names if name in packages.owner), None)
             if path is None:
@@ -84,7 +84,7 @@ def _add_libraries(files: Files, used: set[str], architecture: str, packages: Pa
                 ahead.append(packages.root / _add_path(files, used, packages, path))
 
 
-def _needed(program: Path) -> list[str]:
+def needed_by(program: Path) -> list[str]:
     """The names of the libraries that an ELF file needs, and the path of its loader."""
     told = subprocess.run(["readelf", "--wide", "--dynamic", "--program-headers", program],
                           stdout=subprocess.PIPE, text=True, check=True, env={"LC_ALL": "C"}).stdout
