@@ -57,7 +57,8 @@ while (($# > 0)); do
 done
 [[ -n $registry ]] || misuse "say which registry will have the images, such as registry.example.org/mine"
 [[ $registry != *://* ]] || misuse "$registry: leave out ${registry%%://*}://, because names of images have no scheme"
-[[ $registry =~ ^(localhost|[a-z0-9-]+(\.[a-z0-9-]+)+)(:[0-9]+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*$ || $registry =~ ^[a-z0-9-]+:[0-9]+(/[a-z0-9]+([._-]+[a-z0-9]+)*)*$ ]] ||
+# Without a dot or a port the first part would be a user of Docker Hub.
+[[ $registry =~ ^[a-z0-9.-]+(:[0-9]+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*$ && ${registry%%/*} =~ [.:]|^localhost$ ]] ||
   misuse "$registry is no name of a registry: give host[:port][/path] in lower case, such as registry.example.org/mine"
 ((${#architectures[@]} > 0)) || architectures=(amd64 arm64)
 [[ " ${architectures[*]} " == *" $(dpkg --print-architecture) "* ]] ||
@@ -89,7 +90,8 @@ for architecture in "${architectures[@]}"; do
   lists=$(sed -nE '1s/^.* Lists of (.*)\.$/\1/p' "$record")
   made=$(date -d "$lists" +%s 2>/dev/null || echo 0)
   (($(date +%s) - made <= 86400)) || [[ -n $old_packages ]] ||
-    misuse "the package lists for $architecture are of ${lists:-an unknown date}, which is older than a day: ${packages:+leave out --packages, or }add --old-packages"
+    misuse "the package lists for $architecture are older than a day (${lists:-an unknown date}):" \
+      "${packages:+leave out --packages, or }add --old-packages"
 done
 
 CDOM_REVISION=$(cmake "-DSOURCE=$repo" -P "$repo/cmake/revision.cmake" 2>&1)

@@ -19,6 +19,17 @@ _SYSTEMD = REPO / "manifests/systemd"
 # Nothing of who builds: no options of debhelper or dpkg, and no time zone. One thread, because xz writes other bytes with more.
 _ENVIRONMENT = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "LC_ALL": "C.UTF-8", "TZ": "UTC", "DPKG_DEB_THREADS_MAX": "1",
                 "DEB_RULES_REQUIRES_ROOT": "no"}
+_DROP_IN = """\
+[Unit]
+Documentation=man:compute-domain-controller(8)
+# It is installed before an administrator can write this file, and does not run before that.
+ConditionPathExists=/etc/cdom/kubeconfig
+
+[Service]
+# Settings of this release. /etc/cdom/controller.env overrides them.
+Environment=IMAGE_NAME={image}
+Environment=MEMBERSHIP_WRITER=controller
+"""
 
 
 @dataclass(frozen=True)
@@ -32,11 +43,11 @@ class Package:
     daemon_image: str  # With which the controller starts daemons, unless controller.env names another one.
 
 
-def man_page(program: Path, epoch: int) -> str:
+def man_page(program: Path, version: str, epoch: int) -> str:
     """Of what the program says of itself. It must run on this machine."""
     return subprocess.run(
-        ["help2man", "--no-info", "--section=8", "--name=controller of ComputeDomains for Kubernetes", "--manual=cdom", "--source=cdom",
-         f"--include={Path(__file__).with_name('man.h2m')}", program],
+        ["help2man", "--no-info", "--section=8", "--name=controller of ComputeDomains for Kubernetes", "--manual=cdom",
+         f"--source=cdom {version}", f"--version-string=compute-domain-controller {version}", f"--include={Path(__file__).with_name('man.h2m')}", program],
         env=_ENVIRONMENT | {"SOURCE_DATE_EPOCH": str(epoch)}, stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
@@ -45,8 +56,8 @@ def depends(program: Path, packages: Packages) -> list[str]:
     of_library = {}
     for name in sorted(packages.described):
         for line in packages.described[name]["shlibs"]:
-            library, version, dependency = line.split(maxsplit=2)
-            of_library[library, version] = dependency
+            if said := re.fullmatch(r"(\S+) (\S+) (\S.*)", line):  # Others are empty, or of packages for an installer.
+                of_library[said[1], said[2]] = said[3]
     found = set()
     for needed in needed_by(program):
         # libfmt.so.9, as in most, or libspdlog-1.so.
@@ -69,8 +80,7 @@ def build(package: Package, to: Path) -> Path:
         # does not ask which one to keep.
         settings = (_SYSTEMD / "controller.env").read_text()
         (tree / "controller.env").write_text(re.sub(r"^IMAGE_NAME=", "#IMAGE_NAME=", settings, count=1, flags=re.MULTILINE))
-        (tree / "release.conf").write_text("# Settings of this release. /etc/cdom/controller.env overrides them.\n[Service]\n"
-                                           f"Environment=IMAGE_NAME={package.daemon_image}\nEnvironment=MEMBERSHIP_WRITER=controller\n")
+        (tree / "release.conf").write_text(_DROP_IN.format(image=package.daemon_image))
         (tree / "compute-domain-controller.8").write_text(package.man_page)
         when = time.strftime("%a, %d %b %Y %H:%M:%S +0000", time.gmtime(package.epoch))
         (tree / "debian/changelog").write_text(f"{NAME} ({package.version}) bookworm; urgency=medium\n\n"

@@ -1,6 +1,7 @@
 """Composes a release of images that were made: see scripts/release.sh."""
 
 import argparse
+import calendar
 import fnmatch
 import gzip
 import hashlib
@@ -173,7 +174,7 @@ def _write_debian_packages(release: Release, cache: Path, to: Path) -> None:
             programs[architecture] = Path(folder) / architecture
             programs[architecture].write_bytes(program_of(release.images / "controller", architecture, deb.PROGRAM))
             programs[architecture].chmod(0o755)
-        page = deb.man_page(programs[own], release.epoch)
+        page = deb.man_page(programs[own], release.version, release.epoch)
         for architecture, program in programs.items():
             packages, _ = debian.fetch(architecture, cache, release.record(architecture))
             deb.build(deb.Package(architecture, release.version, release.epoch, program, deb.depends(program, packages), page,
@@ -208,7 +209,7 @@ def notes(release: Release, made: Path) -> str:
 
 def _date(lists: str, epoch: int) -> str:
     """Of the lists, and whether security updates may be missing that Debian had when the sources were committed."""
-    if lists and time.mktime(time.strptime(lists, "%Y-%m-%dT%H:%M:%SZ")) - time.timezone >= epoch - 86400:
+    if lists and calendar.timegm(time.strptime(lists, "%Y-%m-%dT%H:%M:%SZ")) >= epoch - 86400:
         return lists
     return f"{lists or 'unknown'}: more than a day older than the sources. Later security updates are not in the images"
 
