@@ -119,5 +119,5 @@ def test_the_debian_package_has_the_programs_page_and_service_of_the_release(rel
     assert "compute-domain-controller - controller of ComputeDomains for Kubernetes" in page
     options = re.findall(r"^  +(-\S+)", subprocess.run([programs / "compute-domain-controller", "--help"], check=True, stdout=subprocess.PIPE,
                                                      text=True).stdout, re.MULTILINE)
-    assert len(options) > 40
+    assert len(options) > 25
     assert [one for one in options if f" {one}" not in page] == []
