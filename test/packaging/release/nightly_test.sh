@@ -83,7 +83,7 @@ debian_up() {
 }
 # What is in that Debian, without caches and logs.
 everything() {
-  (cd "$root" && find . -xdev \( -path ./proc -o -path ./tmp -o -path ./var/cache -o -path ./var/log -o -path ./var/lib/apt \
+  (cd "$root" && find . -xdev \( -path ./proc -o -path ./run -o -path ./tmp -o -path ./var/cache -o -path ./var/log -o -path ./var/lib/apt \
     -o -path './var/lib/dpkg/*-old' -o -path './var/lib/dpkg/lock*' \) -prune -o -printf '%M %u %g %l ' \( -type f -exec sha256sum {} \; -o -printf '%p\n' \)) | sort
 }
 status_of_package() { in_debian dpkg-query -W -f '${db:Status-Status} ${Version}' cdom-controller; }
