@@ -11,7 +11,8 @@ from mkdocs.structure.files import File
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
 DOCS = "docs/"
-PAGES = ("ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "examples/README.md", "manifests/README.md")
+PAGES = ("ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "examples/README.md", "manifests/README.md",
+         "manifests/chart/README.md")
 OUTSIDE = "repository/"  # Where on the site what is outside of docs/ stands.
 LINK = re.compile(r"(?<=\]\()(?!\w+:|#)([^)\s#]+)(#[^)\s]*)?(?=\))")
 

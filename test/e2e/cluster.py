@@ -137,6 +137,8 @@ class ControlPlane:
 class Cluster(ControlPlane):
     """One plane, as `setup` says. `folder` is made and left by the caller."""
 
+    enters = ()  # The beginning of a command that reaches the API server.
+
     def __init__(self, bin_folder, folder, setup=DEFAULT):
         self._bin = bin_folder
         self.folder = folder

@@ -7,8 +7,10 @@ import json
 import urllib.parse
 
 import pytest
-from objects import domain
-from real_nodes import DRIVER, NODES, PLUGIN, left_alone, time_of, worker
+from clusters import started
+from helm import CRDS, IN_RELEASE, MAJORS, WAIT, Helm, spec_of
+from objects import as_list, domain
+from real_nodes import DRIVER, LABEL, NODES, PLUGIN, RealNodes, left_alone, time_of, worker
 from waiting import eventually
 
 PLUGINS = "daemonset/cdom-kubelet-plugin"
@@ -776,3 +778,56 @@ def test_REV3_X15_a_plugin_reads_no_node_but_its_own_and_lists_no_claim(nodes, s
             assert query["fieldSelector"] == [f"metadata.name={own}"], one["requestURI"]
         else:
             assert one["objectRef"]["name"] == own, one["requestURI"]
+
+
+# --- The chart. It comes last: after it nothing is installed.
+
+# As test/cluster/realnodes/gpu_nodes.sh says it to the kustomization.
+VALUES = {"rack": True, "logVerbosity": 4, "nvidiaDriverRoot": "/run/nvidia/driver",
+          "controller": {"image": "registry.example.com/cdom-controller:0.1.0", "replicas": 1},
+          "kubeletPlugin": {"containers": {"computeDomains": {"env": [{"name": name, "value": value} for name, value in {
+              "ALT_PROC_DEVICES_PATH": "/driver-root/devices", "BOOT_ID_PATH": "/driver-root/boot_id",
+              "STAND_IN_NVML_GPUS": "GB200,0,3,0,1,1", "PREFLIGHT_WAIT": "2"}.items()]}}}}
+
+
+@pytest.mark.parametrize("major", MAJORS)
+def test_helm_changes_what_runs_under_a_job_and_removes_it(nodes, made, tmp_path, major):
+    """The first adopts what kubectl applied; the second finds the CRDs that the first left, with a domain that waits."""
+    helm = Helm(major, tmp_path, nodes)
+    is_there = nodes.get("deployment", "cdom-controller", "cdom-system")
+    made(domain("chart"))
+    if is_there:
+        eventually("the workers' template", lambda: nodes.get("resourceclaimtemplate", "chart-channel"))
+        made(worker("chart-1", "node-1", "chart"), worker("chart-2", "node-2", "chart"))
+        nodes.wait_until_it_runs("chart-2")
+        nodes.wait_until_it_runs("chart-1")
+        lives = lives_of_job(nodes)
+        helm.adopt(tmp_path, VALUES)
+    else:
+        helm.run("install", "cdom", helm.chart, *IN_RELEASE, *WAIT, values=VALUES)
+        made(worker("chart-1", "node-1", "chart"), worker("chart-2", "node-2", "chart"))
+        nodes.wait_until_it_runs("chart-2")
+        nodes.wait_until_it_runs("chart-1")
+        lives = lives_of_job(nodes)
+
+    before = {one["metadata"]["name"] for one in nodes.plugins()}
+    helm.run("upgrade", "cdom", helm.later_chart(tmp_path), *IN_RELEASE, *WAIT, values={**VALUES, "logVerbosity": 5})
+    assert "later" in spec_of(nodes.get("crd", CRDS[0]))
+    eventually("the plugin's pods are new ones", lambda: before & {one["metadata"]["name"] for one in nodes.plugins()}, set())
+    helm.run("rollback", "cdom", "1", *IN_RELEASE, *WAIT)
+    assert "later" not in spec_of(nodes.get("crd", CRDS[0]))
+    assert lives_of_job(nodes) == lives
+    eventually("the domain", lambda: nodes.get("computedomain", "chart")["status"]["members"], "2/2")
+
+    nodes.kubectl("delete", "pod", "chart-1", "chart-2", "--timeout=60s")
+    nodes.kubectl("delete", "computedomain", "chart", "--timeout=90s")
+    helm.run("uninstall", "cdom", *IN_RELEASE, *WAIT)
+    eventually("pods of the driver", lambda: nodes.list("pods", "cdom-system"), [])
+    eventually("published devices", lambda: nodes.list("resourceslices", ""), [], within=90)
+    assert [nodes.label(node) for node in NODES] == [None, None]
+    assert nodes.get("crd", CRDS[0])
+
+
+def lives_of_job(nodes):
+    """Of the workers, and of the daemons of their domain."""
+    return nodes.lives("default") + nodes.lives("cdom-system", LABEL)

@@ -8,6 +8,7 @@ step("build: stand-in for a kubelet plugin" GIVES standin-plugin COST 900 COMMAN
 step("build: network plugin" GIVES network-plugin COST 900 COMMAND nice -n 19 "${realnodes}/netpol/build.sh")
 step("build: reader of NVIDIA's checkpoints" GIVES checkpoints COST 900 COMMAND nice -n 19 "${controlplane}/checkpoint/build.sh")
 step("build: health evaluators of GitOps tools" GIVES gitops COST 900 COMMAND nice -n 19 test/packaging/gitops/judge/build.sh)
+step("build: Helm" GIVES helm COST 900 COMMAND nice -n 19 test/packaging/chart/helm/build.sh)
 step("build: cosign" GIVES cosign COST 10 COMMAND nice -n 19 test/packaging/image/cosign/build.sh)
 set(cluster release controlplane)
 set(kubelets release controlplane containerd standin-plugin network-plugin checkpoints)

@@ -42,6 +42,8 @@ e2e("nodes" 250 gpus host_managed insight missing_plugins)
 e2e("daemons" 250 imex_daemons)
 e2e("kubelet plugin" 80 plugin_channels)
 e2e("manifests" 90 install manifests)
+e2e("chart" 200 chart chart_values)
+set_property(TEST "e2e: chart" APPEND PROPERTY FIXTURES_REQUIRED helm)
 e2e("processes" 80 credentials daemon_errors library outside placement_policies stolen_lease)
 e2e("tour" 150 demo playground)
 e2e("documents" 190 backup cdi_specs crds examples hardware_report known_fields metrics pages waiting)
@@ -53,7 +55,7 @@ foreach(module IN LISTS modules)
 endforeach()
 
 step("realnodes: cluster" NEEDS ${kubelets} COST 562 LOCK kubelets COMMAND "${realnodes}/realnodes_test.sh" "${release}")
-step("realnodes: nodes" NEEDS ${kubelets} COST 350 LOCK kubelets
+step("realnodes: nodes" NEEDS ${kubelets} helm COST 490 LOCK kubelets
      COMMAND ${pytest} "--programs=${release}" test/e2e/test_pages_on_real_nodes.py test/e2e/test_real_nodes.py)
 step("realnodes: demo" NEEDS ${kubelets} COST 122 LOCK kubelets COMMAND scripts/demo.sh --real-nodes)
 

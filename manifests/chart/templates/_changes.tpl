@@ -1,0 +1,101 @@
+{{- /* How values change an object of the manifests. Each takes (dict "root" . "object" OBJECT) and changes the object itself. */}}
+
+{{- define "cdom.keep" -}}
+{{- if .root.Values.crds.keep }}
+{{- $annotations := .object.metadata.annotations | default dict }}
+{{- $_ := set .object.metadata "annotations" (set $annotations "helm.sh/resource-policy" "keep") }}
+{{- end }}
+{{- end }}
+
+{{- define "cdom.draVersion" -}}
+{{- $_ := set .object "apiVersion" (include "cdom.dra" .root) }}
+{{- end }}
+
+{{- define "cdom.account" -}}
+{{- if eq .object.kind "ServiceAccount" }}
+{{- with .root.Values.serviceAccount.annotations }}{{ $_ := set $.object.metadata "annotations" . }}{{ end }}
+{{- end }}
+{{- end }}
+
+{{- /* On another Lease than the manifests': the Role names it, and the Leases that must have no other leader. */}}
+{{- define "cdom.controllerAccess" -}}
+{{- include "cdom.account" . }}
+{{- $lease := include "cdom.lease" .root }}
+{{- range .object.rules }}
+{{- if and .resourceNames (has "leases" .resources) (ne $lease "cdom-controller") }}
+{{- $_ := set . "resourceNames" (has "update" .verbs | ternary (list $lease) (append .resourceNames "cdom-controller")) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "cdom.controllerPods" -}}
+{{- $values := .root.Values.controller }}
+{{- $_ := set .object.spec "replicas" $values.replicas }}
+{{- $settings := printf "%s%s" (include "cdom.controllerSettings" .root) (include "cdom.configuration" .root) }}
+{{- include "cdom.pod" (dict "root" .root "template" .object.spec.template "values" $values "settings" $settings) }}
+{{- $container := first .object.spec.template.spec.containers }}
+{{- $_ := set $container "image" ($values.image | default (include "cdom.image" .root)) }}
+{{- include "cdom.container" (dict "root" .root "container" $container "values" $values.containers.computeDomain) }}
+{{- include "cdom.port" (dict "ports" $container.ports "endpoint" $values.metrics.httpEndpoint) }}
+{{- end }}
+
+{{- define "cdom.pluginPods" -}}
+{{- $values := .root.Values.kubeletPlugin }}
+{{- $pod := .object.spec.template.spec }}
+{{- $container := first $pod.containers }}
+{{- $preflight := first $pod.initContainers }}
+{{- include "cdom.pod" (dict "root" .root "template" .object.spec.template "values" $values "settings" (include "cdom.pluginSettings" .root)) }}
+{{- range list $container $preflight }}
+{{- $_ := set . "image" (include "cdom.image" $.root) }}
+{{- end }}
+{{- include "cdom.container" (dict "root" .root "container" $container "values" $values.containers.computeDomains) }}
+{{- /* Preflight has the plugin's variables, and a security context and resources of its own. */}}
+{{- include "cdom.container" (dict "root" .root "container" $preflight
+      "values" (merge (dict "env" $values.containers.computeDomains.env) $values.containers.init)) }}
+{{- include "cdom.port" (dict "ports" $container.ports "endpoint" $values.metrics.computeDomainHttpEndpoint) }}
+{{- with $values.updateStrategy }}{{ $_ := set $.object.spec "updateStrategy" . }}{{ end }}
+{{- if eq (include "cdom.dra" .root) "resource.k8s.io/v1beta1" }}
+{{- include "cdom.oneInstance" (dict "object" .object "containers" (list $container $preflight)) }}
+{{- end }}
+{{- $folders := dict "driver-root" .root.Values.nvidiaDriverRoot "plugins-registry" $values.kubeletRegistrarDirectoryPath
+      "plugins" (printf "%s/compute-domain.nvidia.com" $values.kubeletPluginsDirectoryPath) }}
+{{- range $pod.volumes }}
+{{- if hasKey $folders .name }}{{ $_ := set .hostPath "path" (get $folders .name) }}{{ end }}
+{{- end }}
+{{- end }}
+
+{{- /* As manifests/overlays/dra-v1beta1 has it: kubelets 1.32 know one instance of a plugin, so one pod follows the other. */}}
+{{- define "cdom.oneInstance" -}}
+{{- $_ := set .object.spec.updateStrategy "rollingUpdate" (dict "maxSurge" 0 "maxUnavailable" 1) }}
+{{- range .containers }}
+{{- $env := list }}
+{{- range .env }}{{ if ne .name "POD_UID" }}{{ $env = append $env . }}{{ end }}{{ end }}
+{{- $_ := set . "env" $env }}
+{{- end }}
+{{- end }}
+
+{{- define "cdom.pod" -}}
+{{- $pod := .template.spec }}
+{{- /* A change of the settings replaces the pods. */}}
+{{- $_ := set .template.metadata.annotations "checksum/settings" (sha256sum .settings) }}
+{{- $_ = mergeOverwrite .template.metadata.annotations .values.podAnnotations }}
+{{- $_ = set $pod "priorityClassName" .values.priorityClassName }}
+{{- with .values.podSecurityContext }}{{ $_ := set $pod "securityContext" (mergeOverwrite ($pod.securityContext | default dict) .) }}{{ end }}
+{{- with .values.nodeSelector }}{{ $_ := set $pod "nodeSelector" . }}{{ end }}
+{{- with .values.tolerations }}{{ $_ := set $pod "tolerations" . }}{{ end }}
+{{- with .values.affinity }}{{ $_ := set $pod "affinity" . }}{{ end }}
+{{- with .root.Values.imagePullSecrets }}{{ $_ := set $pod "imagePullSecrets" . }}{{ end }}
+{{- end }}
+
+{{- define "cdom.container" -}}
+{{- $container := .container }}
+{{- with .root.Values.image.pullPolicy }}{{ $_ := set $container "imagePullPolicy" . }}{{ end }}
+{{- with .values.env }}{{ $_ := set $container "env" (concat $container.env .) }}{{ end }}
+{{- with .values.securityContext }}{{ $_ := set $container "securityContext" (mergeOverwrite $container.securityContext .) }}{{ end }}
+{{- with .values.resources }}{{ $_ := set $container "resources" . }}{{ end }}
+{{- end }}
+
+{{- /* The first port is that of the endpoint. */}}
+{{- define "cdom.port" -}}
+{{- $_ := set (first .ports) "containerPort" (int (regexFind "[0-9]+$" .endpoint)) }}
+{{- end }}

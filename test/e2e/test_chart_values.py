@@ -1,0 +1,322 @@
+"""The chart makes the objects of the kustomizations, and each of its values does what values.yaml says."""
+
+import copy
+import functools
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+import yaml
+from cluster import REPO, Setup
+from helm import CHART, MAJORS, Helm
+from kustomizations import beside_a_checkout, overlay
+from pages import blocks
+from snapshot import difference, name_of
+
+sys.path.insert(0, str(REPO / "scripts"))
+import chart_values  # noqa: E402
+
+CLUSTER = Setup(nodes=0, manifests=None)
+PLACEMENT = "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
+OPERATOR = "monitoring.coreos.com/v1"
+DEFAULTS = {at: value for at, value, _ in chart_values.rows(
+    yaml.safe_load((CHART / "values.yaml").read_text()), chart_values.comments((CHART / "values.yaml").read_text()))}
+IGNORED = yaml.safe_load((CHART / "ignored.yaml").read_text())
+NVIDIAS = [line for line in (REPO / "test/fixtures/nvidia_values.txt").read_text().splitlines() if not line.startswith("#")]
+
+SITE, _, RACK = blocks("docs/install.md", "yaml")[:3]
+DIGESTS = dict(re.findall(r"/mine/([a-z-]+)\n  digest: (\S+)", RACK))
+OF_SITE = {"controller": {"image": f"registry.example.org/mine/cdom-controller@{DIGESTS['cdom-controller']}"}}
+OF_RACK = {**OF_SITE, "rack": True, "image": {"repository": "registry.example.org/mine/cdom-driver", "digest": DIGESTS["cdom-driver"]}}
+# As the manifests have them.
+IMAGES = {"controller": {"image": "registry.example.com/cdom-controller:0.1.0"},
+          "daemon": {"image": "registry.example.com/dra-driver-nvidia-gpu:v0.5.0"}}
+
+
+def settings(name, *literals):
+    lines = "".join(f"  - {one}\n" for one in literals)
+    return f"configMapGenerator:\n- name: {name}\n  namespace: cdom-system\n  behavior: merge\n  literals:\n{lines}"
+
+
+CONFIGURATION = {"daemons": {"seLinuxOptions": {"type": "nvidia_container_t"}}}
+# name: (values, served besides, kustomization: a text, or folders, components and more)
+CASES = {
+    "the page's controller": ({**OF_SITE, "daemon": {"image": re.search(r"IMAGE_NAME=(\S+)", SITE)[1]}}, [], SITE),
+    "the page's rack": (OF_RACK, [], RACK),
+    "what the manifests name": (IMAGES, [], (["standalone"], [], "")),
+    "a rack with monitoring and placement": (
+        {**IMAGES, "rack": True, "placement": {"enabled": True, "required": True}}, [OPERATOR, PLACEMENT],
+        (["standalone", "kubelet-plugin", "monitoring", "placement", "placement/required"], [], "")),
+    "policies that warn, all of them": (
+        {**IMAGES, "policies": {"warnOnly": True, "advice": True, "tenantLimits": True}}, [],
+        (["standalone", "policies/advice", "policies/tenant-limits"], ["policies/warn-only"], "")),
+    "another namespace": ({**IMAGES, "rack": True, "namespaceOverride": "gpu-domains"}, [],
+                          (["standalone", "kubelet-plugin"], [], "namespace: gpu-domains")),
+    "a driver in a container": ({**IMAGES, "rack": True, "nvidiaDriverRoot": "/run/nvidia/driver"}, [],
+                                (["standalone", "kubelet-plugin"], ["overlays/driver-container"], "")),
+    "daemons with a type of SELinux": ({**IMAGES, "config": CONFIGURATION}, [], (["standalone"], ["overlays/selinux"], "")),
+    "Kubernetes 1.33": ({**IMAGES, "rack": True, "resourceApiVersion": "resource.k8s.io/v1beta2"}, [],
+                        (["standalone", "kubelet-plugin"], ["overlays/dra-v1beta2"], "")),
+    "Kubernetes 1.32": ({**IMAGES, "rack": True, "resourceApiVersion": "resource.k8s.io/v1beta1"}, [],
+                        (["standalone", "kubelet-plugin"], ["overlays/dra-v1beta1"], "")),
+    "the controller writes cliques": ({**IMAGES, "daemon": {**IMAGES["daemon"], "membershipWriter": "controller"}}, [],
+                                      (["standalone"], ["controller-writes"], "")),
+    "IMEX of the hosts": (
+        {**IMAGES, "featureGates": {"HostManagedIMEXDaemon": True}, "resources": {"computeDomains": {"imex": {"mode": "hostManaged"}}}}, [],
+        (["standalone"], [], settings("cdom-settings", "FEATURE_GATES=HostManagedIMEXDaemon=true", "IMEX_MODE=hostManaged"))),
+}
+
+BOTH = {"rack": True, "placement": {"enabled": True}}
+BESIDE = {"mode": "beside", "daemon": {"image": "registry.example.com/dra-driver-nvidia-gpu:v0.5.0"}}
+# Another value for each whose type has no obvious one, and on top of which values it has an effect.
+OTHERS = {
+    "mode": ("beside", {**BESIDE, "mode": "standalone"}),
+    "rack": (True, {}),
+    "allowDefaultNamespace": None,  # Has a case of its own: without it nothing is rendered.
+    "imagePullSecrets": ([{"name": "mine"}], BOTH),
+    "daemon.membershipWriter": ("daemon", BOTH),
+    "handover.lease": ("nvidia-dra-driver-controller", BESIDE),
+    "config": (CONFIGURATION, BOTH),
+    "featureGates": ({"ContextualLogging": True}, BOTH),
+    "logVerbosity": (4, BOTH),
+    "resources.computeDomains.imex.mode": ("hostManaged", {**BOTH, "featureGates": {"HostManagedIMEXDaemon": True}}),
+    "resources.computeDomains.imex.isolation": None,  # There is one.
+    "resourceApiVersion": ("resource.k8s.io/v1beta2", BOTH),
+    "serviceAccount.annotations": ({"a": "b"}, BOTH),
+    "kubeletPlugin.updateStrategy": ({"type": "OnDelete"}, BOTH),
+    "crds.enabled": (False, BOTH),
+    "deviceClasses.enabled": (False, BOTH),
+    "placement.enabled": (True, {}),
+    "monitoring.enabled": (True, {}),
+    "controller.leaderElection.enabled": (False, {"controller": {"replicas": 1}}),
+    "controller.metrics.httpEndpoint": (":9090", BOTH),
+    "kubeletPlugin.enabled": (True, {}),
+    "kubeletPlugin.metrics.computeDomainHttpEndpoint": (":9090", BOTH),
+    "controller.podSecurityContext": ({"fsGroup": 1}, BOTH),
+    "kubeletPlugin.podSecurityContext": ({"fsGroup": 1}, BOTH),
+    "kubeletPlugin.containers.computeDomains.healthcheckPort": (51515, BOTH),
+}
+OF_LAST_PART = {
+    "podAnnotations": {"a": "b"}, "nodeSelector": {"a": "b"}, "tolerations": [{"operator": "Exists"}], "affinity": {"podAffinity": {}},
+    "env": [{"name": "WORKERS", "value": "8"}], "securityContext": {"runAsUser": 1}, "resources": {"requests": {"cpu": "1"}}}
+
+
+@pytest.fixture(scope="module", params=MAJORS)
+def helm(request, cluster, tmp_path_factory):
+    return Helm(request.param, tmp_path_factory.mktemp(f"helm-{request.param}"), cluster)
+
+
+@pytest.fixture(scope="module")
+def helm_4(cluster, tmp_path_factory):
+    """For what both render in the same way, as the cases of `helm` show."""
+    return Helm("4", tmp_path_factory.mktemp("helm"), cluster)
+
+
+def at_path(path, value, below=None):
+    """`below` with that value at that path."""
+    values = copy.deepcopy(below or {})
+    at, (*folders, name) = values, path.split(".")
+    for folder in folders:
+        at = at.setdefault(folder, {})
+    at[name] = value
+    return values
+
+
+def other(path):
+    """(another value than the default, values on top of which it has an effect)"""
+    if path in OTHERS:
+        return OTHERS[path]
+    default, name = DEFAULTS[path], path.rpartition(".")[2]
+    if name in OF_LAST_PART:
+        return OF_LAST_PART[name], BOTH
+    if isinstance(default, bool):
+        return not default, BOTH
+    return (default + 1, BOTH) if isinstance(default, int) else ("/other", BOTH)
+
+
+def comparable(objects):
+    """{name: object}, without what the two tools do differently: names of ConfigMaps, which one of both ends with a hash of the
+    content; the annotation that the other one has for it; that Helm leaves an object at the end; and empty lines, which kustomize
+    puts into folded texts."""
+    hashed = {one["metadata"]["name"] for one in objects if one["kind"] == "ConfigMap"}
+    text = re.sub(r"(\\n)+", r"\\n", json.dumps(objects))
+    for name in hashed:
+        text = text.replace(f'"{name}"', '"%s"' % re.sub("-[0-9a-z]{10}$", "", name))
+    found = {}
+    for one in json.loads(text):
+        for metadata in (one["metadata"], one.get("spec", {}).get("template", {}).get("metadata", {})):
+            for name in ("helm.sh/resource-policy", "checksum/settings"):
+                metadata.get("annotations", {}).pop(name, None)
+            if metadata.get("annotations") == {}:
+                del metadata["annotations"]
+        if one["kind"] == "ConfigMap" and "configuration.yaml" in one["data"]:
+            one["data"]["configuration.yaml"] = yaml.safe_load(one["data"]["configuration.yaml"])
+        if one["kind"] == "DeviceClass" or "Admission" in one["kind"]:  # kustomize does not know that these have no namespace.
+            one["metadata"].pop("namespace", None)
+        assert name_of(one) not in found
+        found[name_of(one)] = one
+    return found
+
+
+@pytest.fixture(scope="module")
+def kustomized(cluster, tmp_path_factory):
+    """kustomized(CASE): the objects of its kustomization, which is built once."""
+    @functools.cache
+    def make(case):
+        folder, text = tmp_path_factory.mktemp("kustomized") / "site", CASES[case][2]
+        if isinstance(text, str):
+            beside_a_checkout(folder, text)
+        else:
+            overlay(folder, *text[0], components=text[1], more=text[2])
+        return comparable([one for one in yaml.load_all(cluster.quietly("kustomize", folder), yaml.CSafeLoader) if one])
+    return make
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_chart_makes_the_objects_of_the_kustomization(helm, kustomized, case):
+    values, apis, _ = CASES[case]
+    assert difference(kustomized(case), comparable(helm.objects(values, *apis))) == []
+
+
+def test_lint_is_content(helm):
+    for values in ({}, BOTH, BESIDE, {"rack": True}):
+        assert "0 chart(s) failed" in helm.run("lint", "--strict", CHART, values=values)
+
+
+def test_the_schema_and_the_table_follow_from_the_values():
+    subprocess.run([REPO / "scripts/chart_values.py", "--check"], check=True)
+
+
+@functools.cache
+def rendered(helm, values):
+    return helm.template(json.loads(values), OPERATOR, PLACEMENT)
+
+
+@pytest.mark.parametrize("path", DEFAULTS)
+def test_each_value_has_an_effect(helm_4, path):
+    if other(path) is None:
+        return
+    value, below = other(path)
+    assert rendered(helm_4, json.dumps(at_path(path, value, below))) != rendered(helm_4, json.dumps(below))
+
+
+def test_each_value_of_nvidias_chart_is_one_here_or_ignored_by_name():
+    def known(path):
+        return any(f"{path}.".startswith(f"{one}.") for one in (*DEFAULTS, *IGNORED))
+    assert len(NVIDIAS) > 80
+    assert [path for path in NVIDIAS if not known(path)] == []
+
+
+def test_ignored_values_change_nothing_and_the_notes_name_each(helm):
+    values, plain = {}, helm.template({})
+    for path in IGNORED:
+        values = at_path(path, {"enabled": False} if path in ("webhook", "resources.gpus", "kubeletPlugin.containers.gpus") else False, values)
+    assert helm.template(values) == plain
+    notes, quiet = helm.notes(values), helm.notes({})
+    assert [path for path in IGNORED if f"\n- {path}: {IGNORED[path]}\n" not in notes] == []
+    assert "no effect" not in quiet
+    assert "no effect" not in helm.notes({"selectorLabelsOverride": {}, "nameOverride": ""})
+
+
+@pytest.mark.parametrize(("values", "name"), [({"replicas": 1}, "replicas"), ({"controller": {"replica": 1}}, "replica"),
+                                              ({"kubeletPlugin": {"containers": {"computeDomains": {"port": 1}}}}, "port")])
+def test_an_unknown_key_is_refused_by_its_name(helm, values, name):
+    assert f"'{name}' not allowed" in helm.refused("template", "cdom", helm.chart, values=values)
+
+
+@pytest.mark.parametrize(("values", "said"), [
+    ({"namespaceOverride": "default"}, "allowDefaultNamespace=true"),
+    ({"controller": {"leaderElection": {"enabled": False}}}, "controller.replicas=1"),
+    ({"resources": {"computeDomains": {"imex": {"mode": "hostManaged"}}}}, "featureGates.HostManagedIMEXDaemon=true"),
+    ({"mode": "beside"}, "daemon.image"),
+    ({**BESIDE, "rack": True}, "leave rack and kubeletPlugin.enabled unset"),
+    ({"mode": "aside"}, "'standalone', 'beside'"),
+])
+def test_values_that_cannot_work_are_refused_with_what_to_do(helm_4, values, said):
+    assert said in helm_4.refused("template", "cdom", helm_4.chart, "-n", "elsewhere", values=values)
+
+
+def test_the_default_namespace_is_taken_when_it_is_allowed(helm_4):
+    found = helm_4.objects({"namespaceOverride": "default", "allowDefaultNamespace": True})
+    assert {one["metadata"]["namespace"] for one in found if "namespace" in one["metadata"]} == {"default"}
+
+
+def test_beside_nvidias_driver_nothing_is_made_that_its_chart_has(helm_4):
+    found = helm_4.objects(BESIDE)
+    assert {one["kind"] for one in found} & {"CustomResourceDefinition", "DeviceClass", "Namespace", "DaemonSet"} == set()
+    assert [one["metadata"]["name"] for one in found if "compute-domain-daemon" in one["metadata"]["name"]] == []
+    [lease] = [one["data"]["LEADER_ELECTION_LEASE_LOCK_NAME"] for one in found if one["metadata"]["name"] == "cdom-settings"]
+    [role] = [one for one in found if one["kind"] == "Role"]
+    granted = {verb: set(rule["resourceNames"]) for rule in role["rules"] if "resourceNames" in rule for verb in rule["verbs"]}
+    assert granted["update"] == {lease} == {"dra-driver-nvidia-gpu-controller"}
+    assert granted["get"] >= {"cdom-controller", "nvidia-compute-domain-controller", lease}
+
+
+def test_the_notes_say_what_is_installed_and_what_to_run_next(helm_4):
+    """Without a cluster, so that nothing depends on its nodes."""
+    notes = helm_4.notes(IMAGES, how="client")
+    installed, missing = re.fullmatch(r".*\nInstalled:\n(.*?)\nNot installed:\n(.*?)\nRun next:\n.*", notes, re.DOTALL).groups()
+    assert [line.split(":")[0].split(",")[0] for line in installed.splitlines()] == [
+        "- CRDs", "- device classes in resource.k8s.io/v1", "- the controller", "- admission policies",
+        "- ComputeDomains in the roles view"]
+    assert IMAGES["daemon"]["image"] in installed
+    assert [line.split(":")[0] for line in missing.splitlines()] == ["- placement", "- monitoring", "- the kubelet plugin"]
+    commands = [line.strip() for line in notes.splitlines() if line.startswith("  kubectl")]
+    assert commands[0] == "kubectl -n cdom-system rollout status deployment/cdom-controller"
+    assert "daemonset/cdom-kubelet-plugin" in helm_4.notes({"rack": True}, how="client")
+
+
+def test_beside_nvidias_driver_the_notes_say_what_its_chart_needs(helm_4):
+    assert "controller.leaderElection.enabled=true in its chart" in helm_4.notes({**BESIDE, "namespaceOverride": "nvidia"}, how="client")
+    assert "in its chart" not in helm_4.notes({}, how="client")
+
+
+def test_a_change_of_the_settings_replaces_the_pods(helm_4):
+    def checksums(values):
+        return [one["spec"]["template"]["metadata"]["annotations"]["checksum/settings"] for one in helm_4.objects(values) if "template" in one.get("spec", {})]
+    before, after = checksums(BOTH), checksums({**BOTH, "featureGates": {"ContextualLogging": True}})
+    assert len(before) == 2
+    assert set(before) & set(after) == set()
+
+
+def test_the_charts_page_shows_values_for_a_rack(helm_4):
+    [values] = blocks("manifests/chart/README.md", "yaml")
+    assert values.rpartition("digest: ")[2].strip() in helm_4.template(yaml.safe_load(values))
+
+
+def test_the_pages_command_is_taken(helm):
+    [command] = re.findall(r"^helm install cdom cdom-0\.1\.0\.tgz (.*)$", (REPO / "docs/install.md").read_text(), re.MULTILINE)
+    said = helm.run("install", "cdom", helm.chart, *command.split(), "--dry-run=server")
+    digest = command.rpartition("=")[2]
+    assert said.count(f"image: registry.example.org/mine/cdom-driver@{digest}\n") == 3  # Controller, preflight and plugin.
+
+
+# --- What is looked up in a cluster
+
+def test_placement_is_on_where_a_node_has_the_label_of_its_clique_or_the_plugin_sets_it(helm, removed_later):
+    assert "- placement: no node has the label nvidia.com/gpu.clique" in helm.notes({})
+    assert "- placement: the label cdom.dev/placement" in helm.notes(
+        {"rack": True, "kubeletPlugin": {"containers": {"computeDomains": {"gpuCliqueLabelEnabled": True}}}})
+    removed_later({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "bare"}},
+                  {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "labelled", "labels": {"nvidia.com/gpu.clique": "a.0"}}})
+    assert "- placement: the label cdom.dev/placement" in helm.notes({})
+    assert "- placement: placement.enabled is false" in helm.notes({"placement": {"enabled": False}})
+
+
+def test_what_is_not_served_is_not_installed_and_the_notes_say_why(helm, helm_4):
+    assert "- monitoring: the API server does not serve monitoring.coreos.com/v1" in helm.notes({"rack": True})
+    # Without a cluster Helm knows no kind of this policy.
+    assert "MutatingAdmissionPolicy" not in helm.template({"placement": {"enabled": True}})
+    assert "which needs Kubernetes 1.36" in helm_4.notes({"placement": {"enabled": True}}, how="client")
+
+
+def test_a_namespace_without_the_label_of_a_driver_is_refused_with_the_command_that_sets_it(cluster, helm, removed_later):
+    removed_later({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "bare"}})
+    for values in ({"namespaceOverride": "bare"}, BESIDE):
+        said = helm.refused("install", "cdom", helm.chart, "-n", "bare", "--dry-run=server", values=values)
+        [command] = re.findall(r"kubectl (label namespace bare .*)", said)
+        cluster.kubectl(*command.split())
+        assert "STATUS: pending-install" in helm.run("install", "cdom", helm.chart, "-n", "bare", "--dry-run=server", values=values)
+        cluster.kubectl("label", "namespace", "bare", "cdom.dev/driver-")
