@@ -148,7 +148,7 @@ int main(int argc, char** argv) {
         return 0;
       case process::ExitReason::kLeaseLost:
         if (!losses.MayGoOn(frame.clock().Now())) return command_line::kFailed;
-        logger.Error("Lost the Lease, starting again without any state of this term");
+        logger.Error("Lost the Lease, restarting");
         break;
       case process::ExitReason::kOtherMode:
         return command_line::kFailed;

@@ -484,7 +484,7 @@ ExitReason ControllerProcess::Run(const std::stop_token& stop) {
   ends_ = true;
   gate_.Close(kDrain);
   reviews_gate_.Close({});
-  logger_.Info("Writing has ended");
+  logger_.Info("No more writes are sent");
   if (end == ExitReason::kStopped || end == ExitReason::kOtherMode) systemd::Stopping();
   // Workers come first: the Lease may be released only after the last write has returned.
   for (std::jthread& worker : workers) worker.request_stop();

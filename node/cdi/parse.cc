@@ -18,7 +18,7 @@ class Reader {
     if (!node.IsMap()) return base::Invalid(place + ": not a map");
     std::vector<std::pair<std::string, YAML::Node>> members;
     for (const auto& member : node) {
-      if (!member.first.IsScalar()) return base::Invalid(place + ": a name that is no text");
+      if (!member.first.IsScalar()) return base::Invalid(place + ": a name that is not a string");
       members.emplace_back(member.first.Scalar(), member.second);
     }
     return Reader(std::move(members), std::move(place));

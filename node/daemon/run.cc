@@ -194,8 +194,9 @@ void DaemonProcess::StartImex() {
     }
   });
   if (!started) {
-    const std::string error = "start " + program.path + ": " + started.error().message +
-                              "; it comes with the node's driver: is it of this machine's kind?";
+    const std::string error =
+        "start " + program.path + ": " + started.error().message +
+        "; it comes with the node's driver: check that it is built for this machine's architecture";
     OnStartFailed(memory_, error, now, random_);
     logger_.Error("IMEX could not be started", {{"err", error}});
     return;

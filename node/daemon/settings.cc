@@ -51,7 +51,7 @@ std::string CheckIdentity(const DaemonIdentity& self) {
                                                            {"POD_UID", &self.pod_uid}};
   for (const auto& [variable, value] : given) {
     if (value->empty()) {
-      return variable + " is empty: the DaemonSet sets it; is this its pod template?";
+      return variable + " is empty: check the DaemonSet's pod template, which sets it";
     }
   }
   if (!imex::IsAddress(self.ip)) {

@@ -177,7 +177,8 @@ Result<std::string> FindLibrary(const std::string& root) {
     if (!error && std::filesystem::is_regular_file(file, error)) return file.string();
   }
   return Fail(base::ErrorCode::kNotFound,
-              std::string(kLibrary) + " is nowhere under " + root + ": is NVIDIA's driver there?");
+              std::string(kLibrary) + " does not exist under " + root +
+                  ": install NVIDIA's driver, or correct the path of its root");
 }
 
 }  // namespace nvml

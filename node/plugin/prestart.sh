@@ -26,11 +26,11 @@ first() {  # first FILE FOLDER...: where it is under the root
 missing() {
   local smi library output
   smi=$(first nvidia-smi . opt/bin usr/bin usr/sbin bin sbin) || {
-    printf 'nvidia-smi is nowhere under %s: install the driver on the node, or set nvidiaDriverRoot to where it is' "${NVIDIA_DRIVER_ROOT:-/}"
+    printf 'nvidia-smi does not exist under %s: install the driver on the node, or correct nvidiaDriverRoot' "${NVIDIA_DRIVER_ROOT:-/}"
     return 0
   }
   library=$(first libnvidia-ml.so.1 . usr/lib64 usr/lib/x86_64-linux-gnu usr/lib/aarch64-linux-gnu lib64 lib/x86_64-linux-gnu lib/aarch64-linux-gnu) || {
-    printf 'libnvidia-ml.so.1 is nowhere under %s: install the driver on the node, or set nvidiaDriverRoot to where it is' "${NVIDIA_DRIVER_ROOT:-/}"
+    printf 'libnvidia-ml.so.1 does not exist under %s: install the driver on the node, or correct nvidiaDriverRoot' "${NVIDIA_DRIVER_ROOT:-/}"
     return 0
   }
   output=$(env -i LD_PRELOAD="$library" "$smi" --version 2>&1 </dev/null) && return 1

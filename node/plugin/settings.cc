@@ -79,7 +79,8 @@ std::string CheckPlaces(const Settings& settings) {
     return "--namespace " + Quoted(settings.ns) + " is not a namespace's name";
   }
   if (!settings.pod_uid.empty() && !kube::IsDnsSubdomain(settings.pod_uid)) {
-    return "--pod-uid " + Quoted(settings.pod_uid) + " is none: set it to metadata.uid, or not";
+    return "--pod-uid " + Quoted(settings.pod_uid) +
+           " is not a UID: set it to metadata.uid, or leave it out";
   }
   const std::string& endpoint = settings.metrics_address;
   if (const auto checked = http::CheckAddress(endpoint); !endpoint.empty() && !checked) {

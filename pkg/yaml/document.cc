@@ -86,7 +86,7 @@ Result<json::Value> Convert(const YAML::Node& node, int level, int& values) {
   if (node.IsMap()) {
     value = json::Value::Object();
     for (const auto& member : node) {
-      if (!member.first.IsScalar()) return Invalid("a key that is no text");
+      if (!member.first.IsScalar()) return Invalid("a key that is not a string");
       value[member.first.Scalar()] = TRY(Convert(member.second, level + 1, values));
     }
   }

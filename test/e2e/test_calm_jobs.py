@@ -33,7 +33,7 @@ def test_REV3_W4_a_job_whose_pods_end_one_after_the_other_raises_no_warning(name
     eventually("the job is complete, and the domain idle", look, (True, "Idle"), within=90)
     # While the domain is not Ready, its row says that pods have ended.
     assert {row[2:] for row in rows if row[1] != "True"} == {row[2:] for row in rows if row[2] == "MembersLeaving"}
-    assert [row for row in rows if row[2] == "MembersLeaving" and "the pods there have ended" not in row[3]] == []
+    assert [row for row in rows if row[2] == "MembersLeaving" and "pods there have ended" not in row[3]] == []
     assert {row[2] for row in rows} <= {"AllMembersReady", "MembersLeaving", "Idle"}, rows
     assert warnings_of(namespace, "calm") == []
     namespace.tells("calm", r"Normal MembersStarting Starting since \d\d:\d\d:\d\d UTC: node-")
@@ -48,7 +48,7 @@ def test_REV3_W4_pods_that_join_and_leave_a_running_job_raise_no_warning(namespa
     namespace.delete("deployment", "grows")
     namespace.is_idle("grows", within=60)
     assert warnings_of(namespace, "grows") == []
-    namespace.tells("grows", "Normal MembersLeaving Leaving since .* UTC: node-.*the pods there have ended")
+    namespace.tells("grows", "Normal MembersLeaving Leaving since .* UTC: node-.*pods there have ended")
     namespace.delete("computedomain", "grows")
 
 

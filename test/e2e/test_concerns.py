@@ -101,7 +101,7 @@ def test_REV3_F15_a_controller_that_loses_its_lease_starts_over_in_its_process(c
     lost = {"spec": {"holderIdentity": "another", "leaseDurationSeconds": 1,
                      "renewTime": "2026-01-01T00:00:00.000000Z"}}
     cluster.kubectl("patch", "lease", "cdom-controller", "-n", "cdom-system", "--type=merge", "-p", json.dumps(lost))
-    eventually("the loss is told", lambda: cluster.controller_says("Lost the Lease, starting again"))
+    eventually("the loss is told", lambda: cluster.controller_says("Lost the Lease, restarting"))
     removed_later(domain("after-the-loss"))
     eventually("the next term serves a domain",
                lambda: cluster.get("resourceclaimtemplate", "after-the-loss-channel"))

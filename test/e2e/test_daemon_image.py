@@ -75,7 +75,7 @@ def test_a_missing_daemon_image_costs_one_daemon_where_allowed_and_none_under_a_
     rollout.begin("registry.example.com/daemon:missing", verbosity=1)
     for name in SIZES:
         namespace.says(name, "RollStopped", r"None is replaced in any domain: (pods/cdom-system/[a-z0-9-]+ on node-[0-9]+ "
-                       r"\(.*ImagePullBackOff|The daemon on node-[0-9]+, made from the new template)", kind="Provisioned", within=60)
+                       r"\(.*ImagePullBackOff|The daemon on node-[0-9]+, created from the new template)", kind="Provisioned", within=60)
         namespace.tells(name, "Warning RollStopped ", within=20)
     after = {name: rollout.ready(name) for name in SIZES}
     # One daemon of one domain is gone; those that serve all served before.

@@ -107,7 +107,7 @@ def test_each_variable_of_the_plugins_pods_is_one_that_the_plugin_knows(plugin_p
     done = subprocess.run(["env", "-i", "NODE_NAME=a", "NAMESPACE=cdom-system", "POD_UID=1", *settings, "PREFLIGHT_WAIT=0",
                            f"CDI_ROOT={tmp_path}/cdi", program, "preflight"], check=False, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
-    assert "libnvidia-ml.so.1 is nowhere under" in done.stdout + done.stderr
+    assert "libnvidia-ml.so.1 does not exist under" in done.stdout + done.stderr
 
 
 def test_what_the_kubelet_plugin_asks_of_a_node_is_what_the_page_says(plugin_pod):

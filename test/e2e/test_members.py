@@ -80,7 +80,7 @@ def test_a_lost_or_deleted_node_is_replaced_and_returns_without_the_domain(clust
 
     node = crew.node()
     cluster.nodesim.remove(node)
-    crew.says("crew", "NodeLost", rf"{node} \(gone\)", within=60)
+    crew.says("crew", "NodeLost", rf"{node} \(does not exist\)", within=60)
     # The garbage collector of pods would wait for 40 s.
     cluster.kubectl("delete", "pods", "--all-namespaces", "--field-selector", f"spec.nodeName={node}", "--grace-period=0", "--force")
     crew.is_in_step("crew", 4, within=90)

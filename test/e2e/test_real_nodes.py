@@ -7,10 +7,9 @@ import json
 import urllib.parse
 
 import pytest
-from clusters import started
 from helm import CRDS, IN_RELEASE, MAJORS, WAIT, Helm, spec_of
-from objects import as_list, domain
-from real_nodes import DRIVER, LABEL, NODES, PLUGIN, RealNodes, left_alone, time_of, worker
+from objects import domain
+from real_nodes import DRIVER, LABEL, NODES, PLUGIN, left_alone, time_of, worker
 from waiting import eventually
 
 PLUGINS = "daemonset/cdom-kubelet-plugin"
@@ -523,7 +522,7 @@ def test_REV3_X14_a_plugin_that_has_started_has_no_capability_and_sees_its_own_f
 
 # What a container says without a mount, if that is all that is needed to hear it.
 SAID_WITHOUT = {
-    ("preflight", "driver-root"): "MISSING NVIDIA's driver: libnvidia-ml.so.1 is nowhere under /driver-root",
+    ("preflight", "driver-root"): "MISSING NVIDIA's driver: libnvidia-ml.so.1 does not exist under /driver-root",
     ("preflight", "cdi"): "MISSING CDI: make folder /var/run/cdi: Read-only file system",
     ("compute-domains", "driver-root"): "open /driver-root/boot_id: No such file or directory",
     ("compute-domains", "plugins"): f"make folder /var/lib/kubelet/plugins/{DRIVER}/domains: Read-only file system",

@@ -70,7 +70,7 @@ def test_a_lease_that_is_stolen_during_a_deletion_ends_all_writing(cluster, remo
     stolen = now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     cluster.kubectl("patch", "lease", "-n", DRIVER, "cdom-controller", "--type=merge", "-p",
                     f'{{"spec": {{"holderIdentity": "thief", "renewTime": "{stolen}"}}}}')
-    said = re.compile(r'"ts":"([^"]+)".*"msg":"Writing has ended"')
+    said = re.compile(r'"ts":"([^"]+)".*"msg":"No more writes are sent"')
     seen = time_of(said.search(eventually("the controller's log", cluster.controller_log, said, within=20))[1])
     cluster.end_controller()
 

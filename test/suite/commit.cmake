@@ -55,7 +55,7 @@ foreach(module IN LISTS modules)
 endforeach()
 
 step("realnodes: cluster" NEEDS ${kubelets} COST 562 LOCK kubelets COMMAND "${realnodes}/realnodes_test.sh" "${release}")
-step("realnodes: nodes" NEEDS ${kubelets} helm COST 560 LOCK kubelets
+step("realnodes: nodes" NEEDS ${kubelets} helm COST 490 LOCK kubelets
      COMMAND ${pytest} "--programs=${release}" test/e2e/test_pages_on_real_nodes.py test/e2e/test_real_nodes.py)
 step("realnodes: demo" NEEDS ${kubelets} COST 122 LOCK kubelets COMMAND scripts/demo.sh --real-nodes)
 

@@ -117,9 +117,10 @@ class EventBuilder {
     }
     if (remove.kind != Kind::kDaemonSet || !observed_.domain) return {};
     if (!observed_.domain->meta.deleting) {
-      return {OfDomain(EventType::kNormal, api::kEventDuplicateRemoved, "Deleting",
-                       "DaemonSet " + kube::ToString(remove.key) +
-                           " was a second one of this domain, and none of its daemons was ready.")};
+      return {
+          OfDomain(EventType::kNormal, api::kEventDuplicateRemoved, "Deleting",
+                   "DaemonSet " + kube::ToString(remove.key) +
+                       " was a duplicate of this domain's DaemonSet, and had no ready daemon.")};
     }
     const std::vector<std::string> consumers = FindConsumers(observed_);
     if (consumers.empty()) return {};
@@ -164,7 +165,7 @@ class EventBuilder {
     if (observed_.domain->meta.deleting) return {};
     kube::Event event =
         OfDomain(EventType::kNormal, api::kEventStaleLabelRemoved, "RemovingLabel",
-                 "Node " + remove.node + " had the label of this domain without a claim of it.");
+                 "Node " + remove.node + " had this domain's label, but no claim of the domain.");
     event.related = node;
     return {std::move(event)};
   }

@@ -106,7 +106,7 @@ TEST_F(OnAHost, WhatIsMissingIsSaidWithWhatToDoAndIsNoErrorOfTheFabric) {
   expect("load NVIDIA's driver");
   Put("devices", kDevices);
   fs::remove(Path("root/usr/lib64/libnvidia-ml.so.1"));
-  expect("libnvidia-ml.so.1 is nowhere");
+  expect("libnvidia-ml.so.1 does not exist");
   Put("root/usr/lib64/libnvidia-ml.so.1", "no library");
   expect("libnvidia-ml.so.1");
 }

@@ -119,7 +119,8 @@ class Probes {
     service_.With([&](const auto*& current) { current = service; });
   }
   [[nodiscard]] Result<void> Live() const {
-    return CheckService(&kubelet::Service::IsWell, "its sockets are not its own, or it hangs");
+    return CheckService(&kubelet::Service::IsWell,
+                        "another process replaced its sockets, or it hangs");
   }
   [[nodiscard]] Result<void> Registered() const {
     return CheckService(&kubelet::Service::IsRegistered, "the kubelet has not registered it");

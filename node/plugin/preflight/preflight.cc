@@ -117,7 +117,7 @@ void Checks::ImexOfDaemons() {
   } else if (!found_.imex_version.empty() && !found_.driver_version.empty() &&
              found_.imex_version != found_.driver_version) {
     Note("IMEX is " + found_.imex_version + " and the driver" + version +
-         ": NVIDIA supports the same version of both alone; install nvidia-imex of the driver's");
+         ": NVIDIA supports only equal versions: install the nvidia-imex of the driver's version");
   }
   if (found_.library_trouble.empty() && !found_.has_management) {
     Note(
@@ -152,7 +152,7 @@ void Checks::Containers() {
     Stop("CDI: " + name + " ignores devices without an error: install 1.7 or later");
   } else {
     Note("CDI: " + name +
-         " has it turned off by default: pods that get nothing need enable_cdi = true in its "
+         " has CDI off by default: if pods get no devices, set enable_cdi = true in its "
          "configuration");
   }
 }

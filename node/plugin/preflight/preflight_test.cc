@@ -57,12 +57,12 @@ TEST(Preflight, NodeThatHasAllIsToldNothing) {
 TEST(Preflight, WithoutTheDriverTheRootIsNamedAndHowToSayAnother) {
   NodeProbe found = Rack();
   found.driver_root = "/run/nvidia/driver";
-  found.library_trouble = "libnvidia-ml.so.1 is nowhere";
+  found.library_trouble = "libnvidia-ml.so.1 does not exist";
   found.driver_version = "";
   found.imex_version = "";
   found.fabric = NodeProbe::Fabric::kUnknown;
   EXPECT_EQ(Stop(found),
-            "NVIDIA's driver: libnvidia-ml.so.1 is nowhere; its root on the host is "
+            "NVIDIA's driver: libnvidia-ml.so.1 does not exist; its root on the host is "
             "/run/nvidia/driver here: install the driver, or say where it is, NVIDIA_DRIVER_ROOT, "
             "and mount that");
 }
@@ -120,8 +120,8 @@ TEST(Preflight, ImexOfAnotherVersionThanTheDriverIsToldAndStopsNobody) {
   NodeProbe found = Rack();
   found.imex_version = "580.82.07";
   EXPECT_EQ(Note(found),
-            "IMEX is 580.82.07 and the driver 580.95.05: NVIDIA supports the same version of both "
-            "alone; install nvidia-imex of the driver's");
+            "IMEX is 580.82.07 and the driver 580.95.05: NVIDIA supports only equal "
+            "versions: install the nvidia-imex of the driver's version");
   found.imex_version = "";
   EXPECT_EQ(Preflight(found), std::vector<Finding>());
 }
@@ -174,7 +174,7 @@ TEST(Preflight, RuntimeThatKnowsNoCdiStopsAndOneThatMayNotIsTold) {
 
 TEST(Preflight, NodeWhosePodsHoldDevicesIsToldAllAndStoppedByNothing) {
   NodeProbe found = {.driver_root = "/",
-                     .library_trouble = "libnvidia-ml.so.1 is nowhere",
+                     .library_trouble = "libnvidia-ml.so.1 does not exist",
                      .cdi_trouble = "it is gone",
                      .runs_on_host = true};
   const auto stops = Texts(found, true);

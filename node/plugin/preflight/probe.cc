@@ -152,7 +152,7 @@ base::Result<void> WaitForNode(const ProbeContext& context) {
                   (found.runtime.empty() ? "" : ", " + found.runtime));
       return {};
     }
-    if (context.clock.Now() >= until) return base::Unavailable("something is missing still");
+    if (context.clock.Now() >= until) return base::Unavailable("something is still missing");
     context.pause(kPause);
   }
 }

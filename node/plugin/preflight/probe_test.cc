@@ -81,7 +81,7 @@ TEST_F(ProbeNodeTest, WhatIsNotThereIsFoundMissing) {
   fs::remove_all(Path("root/proc"));
   settings_.cdi_folder = Path("boot_id/cdi");
   const NodeProbe found = ProbeNode(Context());
-  EXPECT_NE(found.library_trouble.find("libnvidia-ml.so.1 is nowhere"), std::string::npos);
+  EXPECT_NE(found.library_trouble.find("libnvidia-ml.so.1 does not exist"), std::string::npos);
   EXPECT_EQ(found.fabric, NodeProbe::Fabric::kUnknown);
   EXPECT_FALSE(found.has_channels || found.has_management || found.has_imex);
   EXPECT_TRUE(found.has_ctl);

@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kMounts = "/proc/self/mountinfo";
 constexpr std::size_t kMountsMax = 8U << 20;
 constexpr const char* kAdvice =
-    "the driver's files may look other than they are: run the plugin with "
+    "the plugin may read wrong data about the driver: run the plugin with "
     "NVIDIA_VISIBLE_DEVICES=void";
 
 // Decodes a field as the kernel writes it: \ooo stands for characters that end a field.

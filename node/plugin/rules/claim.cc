@@ -44,7 +44,7 @@ Result<std::vector<Entry>> EntriesIn(json::View list, Decoding decoding) {
     const json::View item = list.at(i);
     const std::string_view source = item["source"].AsString();
     if (source != "FromClass" && source != "FromClaim") {
-      return Invalid("configuration from nowhere: source \"" + json::OneLine(source, kShownMax) +
+      return Invalid("configuration with an unknown source: \"" + json::OneLine(source, kShownMax) +
                      "\"");
     }
     if (!item["opaque"].IsObject()) return Invalid("configuration without opaque");
@@ -107,7 +107,7 @@ Result<ClaimToPrepare> DecodeResourceClaim(std::string_view text) {
   const json::Document object = TRY(json::Document::Parse(text));
   const kube::ObjectMeta meta = TRY(kube::DecodeMeta(object));
   if (!cdi::IsFileSafe(meta.uid)) {
-    return Invalid("UID \"" + json::OneLine(meta.uid, kShownMax) + "\" is none");
+    return Invalid("UID \"" + json::OneLine(meta.uid, kShownMax) + "\" is not a UID");
   }
   json::Value whole = TRY(json::Parse(text));
   ClaimToPrepare claim = {.uid = meta.uid, .name = meta.key.name, .ns = meta.key.ns};

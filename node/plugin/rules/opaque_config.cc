@@ -71,7 +71,7 @@ base::Result<OpaqueConfig> DecodeConfig(json::View parameters, Decoding decoding
                   "\" is not the UID of a ComputeDomain");
   }
   const json::View mode = parameters["allocationMode"];
-  if (!mode.IsNull() && mode.AsString().empty()) return Refuse("allocationMode is no text");
+  if (!mode.IsNull() && mode.AsString().empty()) return Refuse("allocationMode is not a string");
   config.all_channels = mode.AsString() == "All";
   return config;
 }

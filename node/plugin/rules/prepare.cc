@@ -74,7 +74,7 @@ std::string Objection(const NodeIdentity& self, const ClaimToPrepare& claim,
     if (self.host_managed) return "the host runs IMEX: no claim for a daemon is prepared";
     // A daemon's container gets every device of the node.
     if (claim.ns != self.driver_namespace) {
-      return "claims for daemons are prepared in namespace " + self.driver_namespace + " alone";
+      return "claims for daemons are prepared only in namespace " + self.driver_namespace;
     }
   }
   const std::string domain = "ComputeDomain " + wanted.config.domain;

@@ -416,7 +416,7 @@ void Reflector::OnStreamEnd(TimePoint now, const Result<void>& result) {
 // first time is logged.
 void Reflector::OnCut(nanoseconds lived, const Error& error) {
   if (std::exchange(cut_logged_, true)) return;
-  logger_.Info("Renewing a watch whose connection was cut, now and whenever that happens",
+  logger_.Info("Renewing a watch whose connection was cut. Later cuts are not logged",
                {{"resource", resource_.QualifiedName()},
                 {"seconds", std::to_string(lived / seconds(1))},
                 {"err", error.message}});

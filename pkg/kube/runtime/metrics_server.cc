@@ -51,7 +51,7 @@ void MetricsServer::Poll() {
   next_look_ = now + kLookEvery;
   const Result<void> done = serves_ ? Renew() : Start();
   if (!done && done.error().message != said_) {
-    logger_.Error(serves_ ? "Metrics are served with the certificate from before, will retry"
+    logger_.Error(serves_ ? "Serving metrics with the previous certificate, will retry"
                           : "No metrics are served over TLS, will retry",
                   {{"err", done.error().message}});
   }

@@ -204,7 +204,7 @@ TEST_F(MetricsServerTest, REV3_X8_CertificateComesFromFilesAndIsReadAgain) {
   const http::testing::Certificate two = ca_.Issue("two", "DNS:two");
   std::ofstream(folder_ / "tls.crt") << two.pem;
   PollLater();
-  EXPECT_EQ(log_.Count("Metrics are served with the certificate from before"), 1U);
+  EXPECT_EQ(log_.Count("Serving metrics with the previous certificate"), 1U);
   EXPECT_TRUE(Get("good", "/metrics", "one").starts_with("200 ")) << "half of a pair is none";
   Write(two);
   PollLater();

@@ -62,7 +62,7 @@ the_kubelet_plugin_says_what_it_takes_and_refuses_what_it_does_not() {
   refused_with 2 'node-name' in_image /usr/bin/compute-domain-kubelet-plugin
   refused_with 2 'is not a node'\''s name' in_image /usr/bin/compute-domain-kubelet-plugin --node-name 'Not_a_node'
   refused_with 2 'HostManagedIMEXDaemon=true' in_image /usr/bin/compute-domain-kubelet-plugin --node-name a --imex-mode hostManaged
-  refused_with 1 'libnvidia-ml.so.1 is nowhere under /driver-root' \
+  refused_with 1 'libnvidia-ml.so.1 does not exist under /driver-root' \
     in_image /usr/bin/compute-domain-kubelet-plugin preflight --node-name a
   # By that it asks the host's IMEX.
   in_image /usr/sbin/chroot / /usr/bin/true
@@ -90,10 +90,10 @@ nvidias_chart_waits_by_its_script_until_the_nodes_driver_is_of_use() {
   touch "$rootfs/dev/null"  # Containers have one.
   in_image /usr/bin/timeout 60 /usr/bin/env PATH=/usr/bin NVIDIA_DRIVER_ROOT=/run/driver bash /usr/bin/kubelet-plugin-prestart.sh "$root/run" 0.1 2>"$work/prestart.txt" &
   waits=$!
-  until_said 'nvidia-smi is nowhere under /run/driver: install'
+  until_said 'nvidia-smi does not exist under /run/driver: install'
   printf '#!/usr/bin/bash\n[[ $1 == --version && -z ${HOME:-} && -e /tmp/loaded ]] || { echo "no module"; exit 9; }\n' >"$node/run/driver/usr/bin/nvidia-smi"
   chmod 755 "$node/run/driver/usr/bin/nvidia-smi"
-  until_said 'libnvidia-ml.so.1 is nowhere under /run/driver: install'
+  until_said 'libnvidia-ml.so.1 does not exist under /run/driver: install'
   cp -L "$rootfs/usr/lib/x86_64-linux-gnu/libm.so.6" "$node/run/driver/usr/lib64/libnvidia-ml.so.1" 2>/dev/null ||
     cp -L "$rootfs/usr/lib/aarch64-linux-gnu/libm.so.6" "$node/run/driver/usr/lib64/libnvidia-ml.so.1"
   until_said 'nvidia-smi fails: is the driver loaded. It says: no module'
