@@ -18,6 +18,7 @@ from waiting import eventually
 PAGES = sorted(str(path.relative_to(REPO)) for path in (REPO / "docs").glob("*.md"))
 MINE = "needs the reader's registry"
 MAKES = "takes minutes, and needs Debian's servers: test/packaging/image/image_test.sh makes images"
+PUSHES = "needs a release: test/e2e/test_release.py installs from the files of one, and a registry on loopback"
 SIGNS = "test/packaging/image/image_test.sh reads and runs this block, on a registry of its own"
 SERVES = "serves until SIGTERM: test/e2e/{} runs it"
 # What tests do not read from a page and run: why, by page and by how the command begins.
@@ -29,7 +30,9 @@ NOT_RUN = {
         "ctr -n": "needs a node: test/packaging/image/driver_test.sh imports an image on one", "cosign": SIGNS, "image=": SIGNS,
         "python3 scripts/image/cves.py": "needs an image and the tracker's file: test/packaging/image/test_cves.py runs the script"},
     "docs/imex-daemon.md": {"compute-domain-daemon -v N": SERVES.format("test_imex_daemons.py")},
-    "docs/install.md": {"scripts/image.sh": MAKES, "skopeo copy": MINE},
+    "docs/install.md": {
+        "scripts/release.sh": "takes minutes, and needs Debian's servers: test/packaging/release/nightly_test.sh makes releases",
+        "build/release-0.1.0/push.sh": PUSHES, "kubectl apply -f build/release-0.1.0/cdom.yaml": PUSHES, "helm install": PUSHES},
     "docs/kubelet-plugin.md": {"compute-domain-kubelet-plugin --node-name": SERVES.format("test_plugin_channels.py")},
     "docs/try.md": {"scripts/demo.sh": "a step of test/suite/commit.cmake runs it",
                     "scripts/cluster.sh up": "test/e2e/test_playground.py runs it, and what it prints"},

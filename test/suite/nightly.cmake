@@ -42,5 +42,7 @@ step("realnodes: long cycles" NIGHTLY NEEDS ${kubelets} LOCK kubelets MINUTES 60
 step("build: dependencies of images for arm64" NIGHTLY GIVES arm64 COMMAND scripts/deps.sh nightly)
 step("image: both architectures" NIGHTLY NEEDS ${cluster} arm64 LOCK processors MINUTES 60
      COMMAND test/packaging/image/nightly_test.sh "${release}")
+step("image: release, twice" NIGHTLY NEEDS controlplane arm64 LOCK processors MINUTES 60
+     COMMAND test/packaging/release/nightly_test.sh)
 step("bench: small" NIGHTLY NEEDS ${cluster} LOCK processors MINUTES 30 COMMAND scripts/bench.sh --smoke)
 step("bench: full size" NIGHTLY NEEDS ${cluster} LOCK processors MINUTES 60 COMMAND scripts/bench.sh)

@@ -48,7 +48,10 @@ image_file() {
 
 a_registry_takes_both_architectures() {
   registry_up
-  "$repo/scripts/release.sh" "$registry/site" --packages "$release" --old-packages --output "$work/local"
+  # Made for it, only push.sh would differ, and what names images.
+  cp -r "$release" "$work/local"
+  sed -i "s|^registry=.*|registry=$registry/site|" "$work/local/push.sh"
+  (cd "$work/local" && sha256sum $(cut -d ' ' -f 3 "$release/SHA256SUMS") >SHA256SUMS)
   "$work/local/push.sh" --plain-http | tee "$work/pushed.txt"
   local image
   for image in $(grep -oE '^[^ ]+@sha256:[0-9a-f]{64}$' "$work/pushed.txt"); do

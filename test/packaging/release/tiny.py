@@ -22,10 +22,14 @@ EPOCH = 1792000000
 
 def make_images(folder, programs, record):
     """In `folder`: what scripts/image.sh makes of both images."""
+    stripped = folder / "programs"
+    stripped.mkdir()
     for name, image in images.IMAGES.items():
         files = Files()
         for path in image.programs:
-            files.add(path, (programs / pathlib.Path(path).name).read_bytes(), runs=True)
+            name_of_program = pathlib.Path(path).name
+            subprocess.run(["strip", "-o", stripped / name_of_program, programs / name_of_program], check=True)
+            files.add(path, (stripped / name_of_program).read_bytes(), runs=True)
         layout = oci.Layout(folder / name)
         labels = {"org.opencontainers.image.title": image.title}
         layout.finish(oci.add_image(layout, [(files, EPOCH)], images.PLATFORMS[ARCHITECTURE], EPOCH, {}, labels), VERSION)
