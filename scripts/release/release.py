@@ -2,7 +2,6 @@
 
 import argparse
 import calendar
-import fnmatch
 import gzip
 import hashlib
 import json
@@ -124,9 +123,8 @@ def manifests(release: Release, kubectl: str) -> str:
 
 def chart(release: Release) -> bytes:
     """The archive of manifests/chart, whose default image is that of the registry."""
-    source = REPO / "manifests/chart"
+    source, files = REPO / "manifests/chart", Files()
     ignored = (source / ".helmignore").read_text().split()
-    files = Files()
     with tempfile.TemporaryDirectory() as folder:
         staged = Path(folder) / "cdom"
         shutil.copytree(source, staged, ignore=shutil.ignore_patterns(*ignored))  # Links become what they point to.
@@ -144,7 +142,7 @@ def chart(release: Release) -> bytes:
         for path, text in chart_values.made(staged).items():
             path.write_text(text)
         for path in staged.rglob("*"):
-            if path.is_file() and not any(fnmatch.fnmatch(path.name, one) for one in ignored):
+            if path.is_file():
                 files.add(f"cdom/{path.relative_to(staged)}", path.read_bytes())
     return gzip.compress(oci.tar_of(files, release.epoch), 9, mtime=0)
 
