@@ -13,10 +13,10 @@ def snapshot(cluster):
     wanted = sorted(set(kinds) - set(LEFT_OUT))
     found = cluster.kubectl("get", ",".join(wanted), "--all-namespaces", "--ignore-not-found", "-o", "json")
     objects = {name_of(one): without_noise(one) for one in json.loads(found)["items"]}
-    going = {name for (kind, _, name), one in objects.items()
-             if kind == "Namespace" and "deletionTimestamp" in one["metadata"]}
-    return {key: one for key, one in objects.items() if key[1] not in going and (key[0], key[2]) not in
-            {("Namespace", name) for name in going}}
+    stays = {name for (kind, _, name), one in objects.items()
+             if kind == "Namespace" and "deletionTimestamp" not in one["metadata"]}
+    # A namespace may have ended after the objects in it were read.
+    return {key: one for key, one in objects.items() if key[1] in {"", *stays} and (key[0] != "Namespace" or key[2] in stays)}
 
 
 def name_of(one):

@@ -190,6 +190,36 @@ def test_each_command_that_shows_what_fails_succeeds(playground):
         assert printed.strip() not in ("", "No resources found"), command
 
 
+CHANGES = re.compile(r"kubectl (-n \S+ )?(annotate|apply|delete|label|uncordon) ")
+
+
+def fixes():
+    """The commands of docs/reasons.md, without those that need a kubelet (`logs`) or an editor."""
+    text = " ".join((REPO / "docs/reasons.md").read_text().split())
+    return [command for command in sorted(set(re.findall(r"`(kubectl [^`]* [^`]*)`", text))) if " logs " not in command]
+
+
+@pytest.mark.usefixtures("no_domain")
+def test_each_command_that_fixes_a_reason_is_taken(playground):
+    """What changes something is only tried: the API server says what it would do."""
+    playground.kubectl("apply -f examples/quickstart.yaml")
+    playground.kubectl("wait --for=condition=MembersReady cdom/quickstart --timeout=60s")
+    first = "-o jsonpath={.items[0].metadata.name}"
+    names = {"NAME": "quickstart", "NODE": "node-003", "KEY=VALUE": "cdom.dev/daemon-roll=Never", "KEY-": "cdom.dev/daemon-roll-",
+             "CLAIM": playground.kubectl(f"get resourceclaims {first}"), "TEMPLATE": playground.kubectl(f"get resourceclaimtemplates {first}"),
+             "UID": playground.kubectl("get cdom quickstart -o jsonpath={.metadata.uid}")}
+    pods = {inside: playground.kubectl(f"{inside} get pods {first}") for inside in ("", "-n cdom-system")}
+    commands = fixes()
+    assert len(commands) >= 28
+    for command in commands:
+        for placeholder, name in {**names, "POD": pods["-n cdom-system" if "cdom-system" in command else ""]}.items():
+            command = re.sub(rf"(?<=[ =]){placeholder}(?=$| )", name, command)
+        assert re.findall(r"\b[A-Z]{3,}\b", command) == [], command
+        folder = REPO / "manifests/standalone" if command.endswith("-k .") else REPO
+        status, printed = run(playground, command + (" --dry-run=server" if CHANGES.match(command) else ""), folder=folder)
+        assert status == 0, (command, printed)
+
+
 @pytest.mark.usefixtures("no_domain")
 def test_a_controller_that_is_dead_can_be_seen_ends_no_pod_and_is_started_again(playground):
     playground.kubectl("apply -f examples/quickstart.yaml")

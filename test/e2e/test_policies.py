@@ -24,6 +24,13 @@ def test_each_policy_has_rows_and_each_rule_has_one(policies):
     assert {(row.policy, row.rule) for row in rows if row.rule != "-"} == rules
 
 
+def test_each_refusal_has_at_most_200_characters(policies):
+    """A longer one scrolls out of kubectl's line. Those that an expression makes name objects and commands beside it."""
+    long = {(one["metadata"]["name"], len(rule["message"])) for one in policies.objects()
+            for rule in one["spec"]["validations"] if len(rule.get("message", "")) > 200}
+    assert long == set()
+
+
 def test_claims_of_the_daemon_device_are_for_driver_namespaces_alone(policies):
     holds(policies, "cdom-daemon-claims")
 
