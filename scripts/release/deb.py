@@ -87,6 +87,8 @@ def build(package: Package, to: Path) -> Path:
                                                f"  * Release {package.version}: see CHANGELOG.md of the sources.\n\n"
                                                f" -- cdom <cdom@localhost>  {when}\n")
         (tree / "debian/libraries").write_text(f"shlibs:Depends={', '.join(package.depends)}\n")
+        for path in tree.rglob("*"):  # debhelper lowers later times to this one, and leaves earlier ones, as of a checkout.
+            os.utime(path, (package.epoch, package.epoch))
         subprocess.run(["dpkg-architecture", f"-a{package.architecture}", "-c", "debian/rules", "binary"], cwd=tree,
                        env=_ENVIRONMENT | {"SOURCE_DATE_EPOCH": str(package.epoch)}, stdout=subprocess.DEVNULL, check=True)
         [made] = Path(folder).glob("*.deb")

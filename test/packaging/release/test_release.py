@@ -60,9 +60,14 @@ def test_package_lists_that_are_older_than_a_day_need_a_switch(tmp_path):
 
 def test_the_same_images_give_the_same_files_wherever_they_are(release, tmp_path):
     env = {**os.environ, "TZ": "Asia/Tokyo", "LC_ALL": "C", "DEB_BUILD_OPTIONS": "noopt", "SOURCE_DATE_EPOCH": "1"}
-    elsewhere = tmp_path / "else where"
+    elsewhere, tree = tmp_path / "else where", tmp_path / "tree"
     shutil.copytree(release.parent / "images", elsewhere)
-    subprocess.run(["bash", "-c", 'umask 077; exec "$@"', "bash", *tiny.release_py(REGISTRY, elsewhere, tmp_path / "again")],
+    for name in ("crds", "manifests", "scripts"):
+        shutil.copytree(REPO / name, tree / name, symlinks=True)
+    shutil.copy(REPO / "CHANGELOG.md", tree)
+    for path in tree.rglob("*"):  # A checkout has the time at which it was made.
+        os.utime(path, (10 ** 9, 10 ** 9), follow_symlinks=False)
+    subprocess.run(["bash", "-c", 'umask 077; exec "$@"', "bash", *tiny.release_py(REGISTRY, elsewhere, tmp_path / "again", tree)],
                    check=True, env=env, cwd="/")
     assert (tmp_path / "again/SHA256SUMS").read_text() == (release / "SHA256SUMS").read_text()
 

@@ -41,10 +41,10 @@ def newest_packages():
     return debian.fetch(ARCHITECTURE, CACHE)
 
 
-def release_py(registry, made, output):
-    """The command that composes it."""
+def release_py(registry, made, output, tree=REPO):
+    """The command that composes it, of the sources in `tree`."""
     kubectl = subprocess.run([REPO / "test/cluster/controlplane/build.sh"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
-    return [sys.executable, REPO / "scripts/release/release.py", registry, "--images", made, "--output", output, "--version", VERSION,
+    return [sys.executable, tree / "scripts/release/release.py", registry, "--images", made, "--output", output, "--version", VERSION,
             "--revision", "0" * 40, "--epoch", str(EPOCH), "--kubectl", f"{kubectl}/kubectl", "--cache", CACHE]
 
 
