@@ -51,6 +51,7 @@ a_registry_takes_both_architectures() {
   # Made for it, only push.sh would differ, and what names images.
   cp -r "$release" "$work/local"
   sed -i "s|^registry=.*|registry=$registry/site|" "$work/local/push.sh"
+  # shellcheck disable=SC2046
   (cd "$work/local" && sha256sum $(cut -d ' ' -f 3 "$release/SHA256SUMS") >SHA256SUMS)
   "$work/local/push.sh" --plain-http | tee "$work/pushed.txt"
   local image
