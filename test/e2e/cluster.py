@@ -19,6 +19,7 @@ from waiting import CommandFailed, eventually
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
 CONTROL_PLANE = REPO / "test/cluster/controlplane"
+BEFORE = (REPO / "test/e2e/upgrade_from").read_text().splitlines()[-1]  # The commit from which upgrades are tested.
 GPU_CLASS = REPO / "test/cluster/gpu_class.yaml"
 ACCOUNT = "system:serviceaccount:cdom-system:cdom-controller"
 DAEMONS = "system:serviceaccount:cdom-system:compute-domain-daemon-service-account"
@@ -136,8 +137,6 @@ class ControlPlane:
 
 class Cluster(ControlPlane):
     """One plane, as `setup` says. `folder` is made and left by the caller."""
-
-    enters = ()  # The beginning of a command that reaches the API server.
 
     def __init__(self, bin_folder, folder, setup=DEFAULT):
         self._bin = bin_folder

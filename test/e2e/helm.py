@@ -91,6 +91,6 @@ class Helm:
 
     def _run(self, *arguments, values=None):
         taken = ["-f", "-"] if values is not None else []
-        return subprocess.run([*self._cluster.enters, built() / self.major / "helm", "--kubeconfig", self._cluster.plane / "admin.kubeconfig",
+        return subprocess.run([*self._cluster.enter, built() / self.major / "helm", "--kubeconfig", self._cluster.plane / "admin.kubeconfig",
                                *arguments, *taken],
                               input=json.dumps(values), env=self._env, capture_output=True, text=True, check=False, timeout=300)

@@ -2,7 +2,7 @@
 
 import json
 
-from cluster import ACCOUNT, REFUSAL
+from cluster import ACCOUNT, REFUSAL, REPO
 
 LABEL = "resource.nvidia.com/computeDomain"
 CLIQUE = "nvidia.com/gpu.clique"
@@ -69,3 +69,11 @@ def refusal(name, operation, group, resource, namespace):
                                   "message": REFUSAL}]}},
             {"apiVersion": kind, "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": name},
              "spec": {"policyName": name, "validationActions": ["Deny"]}})
+
+
+def endless_quickstart():
+    """The example, whose workers run until they are deleted."""
+    text = (REPO / "examples/quickstart.yaml").read_text()
+    endless = text.replace("\n      labels:\n", '\n      annotations: {nodesim.cdom.dev/run-seconds: "-1"}\n      labels:\n')
+    assert endless != text
+    return endless

@@ -125,9 +125,7 @@ class Reader:
         assert [name for name in self._names if not _of_name(name).search(text)] == [], f"{self._page} has no such name any more"
 
     def _run(self, command, folder):
-        text, what = command.text, f"{self._page}: {command.text}"
-        for name, value in self._names.items():
-            text = _of_name(name).sub(value, text)
+        text, what = filled(command.text, self._names), f"{self._page}: {command.text}"
         if text.endswith(" &"):
             self._running.append(subprocess.Popen(  # pylint: disable=consider-using-with
                 in_shell(self._cluster, f"exec {text.removesuffix(' &')}"), cwd=folder, stdin=subprocess.DEVNULL,
@@ -164,6 +162,13 @@ def run_commands(cluster, page, **how):
     """All commands of the page; `how` as in reading()."""
     with reading(cluster, page, **how) as reader:
         reader.run()
+
+
+def filled(text, names):
+    """The text with what its placeholders stand for."""
+    for name, value in names.items():
+        text = _of_name(name).sub(value, text)
+    return text
 
 
 def _of_name(name):

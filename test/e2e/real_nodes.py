@@ -27,8 +27,6 @@ class RealNodes(ControlPlane):
         self._bin = bin_folder
         self._folder = folder
         self._cluster = folder / "cluster"
-        self.plane = self._cluster / "plane"
-        self.enters = (REAL_NODES / "realnodes", "in", self._cluster, "plane")
         super().__init__([REAL_NODES / "realnodes", "kubectl", self._cluster], self._cluster / "plane/audit.log",
                          {"KUBECACHEDIR": str(folder / "cache"), "KUBERC": "off"})
         self.plane = self._cluster / "plane"

@@ -4,15 +4,14 @@ import json
 import subprocess
 
 import pytest
-from cluster import REPO, Setup
+from cluster import BEFORE, REPO, Setup
 from helm import CRDS, IN_RELEASE, MAJORS, WAIT, Helm, spec_of
 from namespaces import DRIVER
-from objects import LABEL, domain
+from objects import LABEL, domain, endless_quickstart
 from snapshot import difference, snapshot
 from waiting import eventually
 
 CLUSTER = Setup(manifests=None, controlplane=("--apiserver-arg", "--allow-privileged=true"), nodesim=("--job-duration", "2000"))
-BEFORE = (REPO / "test/e2e/upgrade_from").read_text().splitlines()[-1]
 RACK = {"rack": True}
 # What stays after an uninstallation, as the chart's page says: CRDs and the namespace, and what Kubernetes makes for each.
 KEPT = [f"left: {one}" for one in ("APIService v1beta1.resource.nvidia.com", f"ConfigMap {DRIVER} kube-root-ca.crt",
@@ -82,10 +81,7 @@ class Release:
 
     def serve(self):
         """The quickstart's domain is used by its job, whose pods do not end."""
-        text = (REPO / "examples/quickstart.yaml").read_text()
-        endless = text.replace("\n      labels:\n", '\n      annotations: {nodesim.cdom.dev/run-seconds: "-1"}\n      labels:\n')
-        assert endless != text
-        self.cluster.kubectl("apply", "-f", "-", stdin=endless)
+        self.cluster.kubectl("apply", "-f", "-", stdin=endless_quickstart())
         eventually("the domain", lambda: self.serves(), ["Ready", "4/4"])
 
     def serves(self):

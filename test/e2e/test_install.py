@@ -7,7 +7,7 @@ import pytest
 from cluster import REPO, Setup
 from kustomizations import beside_a_checkout, built, on_top
 from namespaces import DRIVER
-from objects import LABEL
+from objects import LABEL, endless_quickstart
 from pages import blocks, reading, run_commands
 from process import Process
 from snapshot import difference, snapshot
@@ -17,14 +17,6 @@ from waiting import eventually
 CLUSTER = Setup(manifests=None, controlplane=("--apiserver-arg", "--allow-privileged=true"), nodesim=("--job-duration", "2000"))
 RELEASE = REPO / "manifests/release-finalizers"
 RELEASES = "cdom-release-finalizers"
-
-
-def endless_quickstart():
-    """The example, whose workers run until they are deleted."""
-    text = (REPO / "examples/quickstart.yaml").read_text()
-    endless = text.replace("\n      labels:\n", '\n      annotations: {nodesim.cdom.dev/run-seconds: "-1"}\n      labels:\n')
-    assert endless != text
-    return endless
 
 
 class Site:

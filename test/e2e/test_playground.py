@@ -10,7 +10,7 @@ import tempfile
 import pytest
 from cluster import CONTROL_PLANE, REPO
 from clusters import refuse_keep
-from pages import blocks, loosely, run, run_commands, transcripts
+from pages import blocks, filled, loosely, run, run_commands, transcripts
 from waiting import eventually
 
 SCRIPT = REPO / "scripts/cluster.sh"
@@ -183,8 +183,7 @@ def test_each_command_that_shows_what_fails_succeeds(playground):
     assert commands[0].startswith("kubectl -n cdom-system get lease cdom-controller ")
     assert len(commands) >= 14
     for command in commands:
-        for placeholder, name in (("NAMESPACE", "default"), ("NAME", "quickstart"), ("NODE", "node-003")):
-            command = re.sub(rf"\b{placeholder}(?=$| |/)", name, command)
+        command = filled(command, {"NAMESPACE": "default", "NAME": "quickstart", "NODE": "node-003"})
         status, printed = run(playground, command)
         assert status == 0, (command, printed)
         assert printed.strip() not in ("", "No resources found"), command
@@ -212,8 +211,7 @@ def test_each_command_that_fixes_a_reason_is_taken(playground):
     commands = fixes()
     assert len(commands) >= 28
     for command in commands:
-        for placeholder, name in {**names, "POD": pods["-n cdom-system" if "cdom-system" in command else ""]}.items():
-            command = re.sub(rf"(?<=[ =]){placeholder}(?=$| )", name, command)
+        command = filled(command, {**names, "POD": pods["-n cdom-system" if "cdom-system" in command else ""]})
         assert re.findall(r"\b[A-Z]{3,}\b", command) == [], command
         folder = REPO / "manifests/standalone" if command.endswith("-k .") else REPO
         status, printed = run(playground, command + (" --dry-run=server" if CHANGES.match(command) else ""), folder=folder)

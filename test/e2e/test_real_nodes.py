@@ -795,19 +795,15 @@ def test_helm_changes_what_runs_under_a_job_and_removes_it(nodes, made, tmp_path
     helm = Helm(major, tmp_path, nodes)
     is_there = nodes.get("deployment", "cdom-controller", "cdom-system")
     made(domain("chart"))
-    if is_there:
-        eventually("the workers' template", lambda: nodes.get("resourceclaimtemplate", "chart-channel"))
-        made(worker("chart-1", "node-1", "chart"), worker("chart-2", "node-2", "chart"))
-        nodes.wait_until_it_runs("chart-2")
-        nodes.wait_until_it_runs("chart-1")
-        lives = lives_of_job(nodes)
-        helm.adopt(tmp_path, VALUES)
-    else:
+    if not is_there:
         helm.run("install", "cdom", helm.chart, *IN_RELEASE, *WAIT, values=VALUES)
-        made(worker("chart-1", "node-1", "chart"), worker("chart-2", "node-2", "chart"))
-        nodes.wait_until_it_runs("chart-2")
-        nodes.wait_until_it_runs("chart-1")
-        lives = lives_of_job(nodes)
+    eventually("the workers' template", lambda: nodes.get("resourceclaimtemplate", "chart-channel"))
+    made(worker("chart-1", "node-1", "chart"), worker("chart-2", "node-2", "chart"))
+    nodes.wait_until_it_runs("chart-2")
+    nodes.wait_until_it_runs("chart-1")
+    lives = lives_of_job(nodes)
+    if is_there:
+        helm.adopt(tmp_path, VALUES)
 
     before = {one["metadata"]["name"] for one in nodes.plugins()}
     helm.run("upgrade", "cdom", helm.later_chart(tmp_path), *IN_RELEASE, *WAIT, values={**VALUES, "logVerbosity": 5})

@@ -7,14 +7,13 @@ import re
 import subprocess
 
 import pytest
-from cluster import REPO, Cluster, Setup
+from cluster import BEFORE, REPO, Cluster, Setup
 from clusters import started
 from namespaces import Namespace, conditions
 from objects import LABEL, domain, job, pod_on, workers
 from recorder import Recorder
 from waiting import eventually
 
-BEFORE = (REPO / "test/e2e/upgrade_from").read_text().splitlines()[-1]
 COUNTS = {"worker-a": 3, "worker-b": 2}
 
 
