@@ -92,11 +92,13 @@ Trouble TroubleOf(const StatusInput& input, const Member& member) {
   return {{}, pod->second->trouble};
 }
 
+constexpr std::string_view kDisableImexOnHost =
+    "For administrators: disable the service (systemctl disable --now nvidia-imex).";
+
 // Returns what to do about a known message of a daemon. Empty if the message is unknown.
 std::string Hint(const std::string& messages) {
   if (messages.find(api::kImexInUse) == std::string::npos) return "";
-  return " IMEX runs on the host of that node already. For administrators: disable the service "
-         "(systemctl disable --now nvidia-imex).";
+  return " IMEX runs on the host of that node already. " + std::string(kDisableImexOnHost);
 }
 
 // Returns the command that shows the daemon of the node to an administrator.
@@ -139,8 +141,7 @@ constexpr Rank kRanks[] = {
     {api::kReasonFabricError, "Not ready, and the NVLink fabric has an error",
      "For administrators: see nvidia-smi -q | grep -A4 Fabric on that node, and its fabric "
      "manager; a reboot of the node may help."},
-    {api::kReasonImexOnHost, "IMEX runs on the host already",
-     "For administrators: disable the service (systemctl disable --now nvidia-imex)."},
+    {api::kReasonImexOnHost, "IMEX runs on the host already", kDisableImexOnHost},
     {api::kReasonImexWaitsForQuorum, "IMEX waits for its peers",
      "It becomes ready when the peers that imported from it are back. Do not restart anything."},
     {api::kReasonImexAddressDiffers, "Peers look for IMEX at another address",
