@@ -75,6 +75,7 @@ trap 'exit 130' INT TERM
 umask 022
 export PYTHONDONTWRITEBYTECODE=1
 
+"$repo/scripts/deps.sh" release
 # The Debian packages of each architecture, before anything is built of them.
 cache=${CDOM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/cdom}/image
 mkdir -p "$cache"
@@ -84,7 +85,6 @@ for architecture in "${architectures[@]}"; do
     cp -- "$packages/packages.$architecture.txt" "$record" 2>/dev/null ||
       misuse "--packages $packages has no packages.$architecture.txt: name the folder of a release for $architecture"
   else
-    "$repo/scripts/deps.sh" image "$architecture"
     "$python" "$repo/scripts/image/debian.py" "$architecture" "$cache" --record "$record" >/dev/null
   fi
   lists=$(sed -nE '1s/^.* Lists of (.*)\.$/\1/p' "$record")
@@ -100,7 +100,6 @@ CDOM_REVISION=$(cmake "-DSOURCE=$repo" -P "$repo/cmake/revision.cmake" 2>&1)
 : "${SOURCE_DATE_EPOCH:=$(git -C "$repo" log -1 --format=%ct 2>/dev/null || echo 0)}"
 export CDOM_REVISION SOURCE_DATE_EPOCH
 
-"$repo/scripts/deps.sh" release
 kubectl=$("$repo/test/cluster/controlplane/build.sh")/kubectl
 for image in controller driver; do
   "$repo/scripts/image.sh" "${architectures[@]}" --image "$image" --packages "$work" --output "$work/$image" >"$work/$image.digest"
