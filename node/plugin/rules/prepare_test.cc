@@ -253,7 +253,7 @@ TEST(Prepare, H2_S5_ADaemonsClaimOutsideOfTheDriversNamespaceIsRefused) {
   Node node;
   const ClaimStep step = node.PrepareAll(ClaimOf("d", "daemon-0", "train"));
   EXPECT_TRUE(IsRefused(step));
-  EXPECT_NE(ErrorIn(step).find("namespace driver alone"), std::string::npos);
+  EXPECT_NE(ErrorIn(step).find("only in namespace driver"), std::string::npos);
   EXPECT_TRUE(node.done.empty());
 }
 
