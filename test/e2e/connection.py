@@ -4,15 +4,17 @@ import contextlib
 import json
 import socket
 import threading
+import time
 
 
 class Way:
-    """Connections from a port of this machine to the API server of that kubeconfig."""
+    """Connections from a port of this machine to the API server of that kubeconfig; what is sent arrives `delay` seconds later."""
 
-    def __init__(self, config):
+    def __init__(self, config, delay=0):
         host, _, port = config["clusters"][0]["cluster"]["server"].removeprefix("https://").partition(":")
         self._server = (host, int(port))
         self._listener = socket.create_server(("127.0.0.1", 0))
+        self._delay = delay
         self._open = set()
         self._lock = threading.Lock()
         self._is_open = threading.Event()
@@ -56,19 +58,19 @@ class Way:
                 with self._lock:
                     self._open |= {near, far}
                     self.waiting += not self._is_open.is_set()
-                for source, sink in ((near, far), (far, near)):
-                    threading.Thread(target=self._copy, args=(source, sink), daemon=True).start()
+                for source, sink, delay in ((near, far, self._delay), (far, near, 0)):
+                    threading.Thread(target=self._copy, args=(source, sink, delay), daemon=True).start()
 
-
-    def _copy(self, source, sink):
+    def _copy(self, source, sink, delay):
         self._is_open.wait()
-        copy(source, sink)
+        copy(source, sink, delay)
 
 
-def copy(source, sink):
+def copy(source, sink, delay):
     """Until one of them is closed; then both are."""
     with contextlib.suppress(OSError):
         while data := source.recv(65536):
+            time.sleep(delay)
             sink.sendall(data)
     close(source)
     close(sink)

@@ -2,19 +2,23 @@
 
 import contextlib
 import datetime
+import json
 import os
 import re
 import signal
 
 import pytest
 from cluster import ACCOUNT, Setup
+from connection import Way
 from namespaces import DRIVER
 from objects import LABEL, domain
 from requests_of import READS, time_of
 from waiting import eventually
 
 CLUSTER = Setup(nodes=0)
-COUNT = 2500
+COUNT = 300
+LATENCY = 0.4  # Seconds. The controller has 16 writes under way at most, so to remove all labels takes 7 s.
+RENEW_DEADLINE = 10  # Seconds after the last renewal, for which a leader acts at most.
 
 
 @pytest.fixture
@@ -34,6 +38,14 @@ def nodes_are_deleted(cluster):
     cluster.kubectl("delete", "--raw", "/api/v1/nodes?labelSelector=cdom.test%2Fbare")  # In one request.
 
 
+@pytest.fixture
+def slow_way(cluster, tmp_path):
+    """A kubeconfig of the controller whose requests arrive late."""
+    way = Way(json.loads(cluster.controller_config.read_text()), LATENCY)
+    yield way.write_config(tmp_path / "slow.kubeconfig")
+    way.end()
+
+
 def labelled(cluster, uid):
     return len(cluster.kubectl("get", "nodes", "-l", f"{LABEL}={uid}", "-o", "name").split())
 
@@ -42,18 +54,14 @@ def now():
     return datetime.datetime.now(datetime.timezone.utc)
 
 
-def age_of_lease(cluster):
-    return (now() - time_of(cluster.get("lease", "cdom-controller", DRIVER)["spec"]["renewTime"])).total_seconds()
-
-
 def bare_node(i, uid):
     """A node with the label of the domain, and no kubelet."""
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"bare-{i}", "labels": {LABEL: uid, "cdom.test/bare": ""}}}
 
 
 @pytest.mark.usefixtures("nodes_are_deleted", "controllers_of_kubernetes_are_stopped")
-def test_a_lease_that_is_stolen_during_a_deletion_ends_all_writing(cluster, removed_later):
-    """At its next renewal, which comes every 2 s, and 100 ms after it has seen it."""
+def test_a_lease_that_is_stolen_during_a_deletion_ends_all_writing(cluster, removed_later, slow_way):
+    """At its next renewal, and 100 ms after it has seen it."""
     cluster.run_controller()
     removed_later(domain("doomed"))
     eventually("the domain has its children", lambda: cluster.condition("doomed", "Ready")["reason"], "Idle", within=20)
@@ -61,9 +69,7 @@ def test_a_lease_that_is_stolen_during_a_deletion_ends_all_writing(cluster, remo
     # Ended meanwhile, or it would remove the labels as of nodes that no pod uses.
     cluster.end_controller()
     cluster.create(*[bare_node(i, uid) for i in range(COUNT)])
-    cluster.run_controller("--logging-format", "json")
-    # A second is left until the next renewal, in which not all labels can be removed.
-    eventually("seconds since the Lease was renewed", lambda: age_of_lease(cluster), lambda age: age > 0.8, within=10)
+    cluster.run_controller("--logging-format", "json", kubeconfig=slow_way)
     since = cluster.audit_size()
     cluster.kubectl("delete", "computedomain", "doomed", "--wait=false")
     eventually("labels are removed", lambda: cluster.audited("patch", "nodes", since), within=20)
@@ -84,7 +90,7 @@ def test_a_lease_that_is_stolen_during_a_deletion_ends_all_writing(cluster, remo
           f"last write {(last - theft).total_seconds():.3f} s after it")
     assert 0 < left < COUNT, "no deletion was under way"
     assert [one for one in written if (one[0] - seen).total_seconds() > 0.1] == []  # Both by the clock of this machine.
-    assert (last - theft).total_seconds() < 4  # 2 s, and 2 s for a busy machine.
+    assert (last - theft).total_seconds() < RENEW_DEADLINE
     assert cluster.get("lease", "cdom-controller", DRIVER)["spec"]["holderIdentity"] == "thief"
 
     cluster.kubectl("delete", "lease", "-n", DRIVER, "cdom-controller")

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Runs the simulation's sweeps, and says how many runs they had.
 #
-#   sweeps.sh [--preset asan] [--part 2/8] [--one-of 4] [LEAST LEAST_FAULTED SECONDS]
+#   sweeps.sh [--preset asan] [--part 2/8] [--one-of 4] [LEAST LEAST_FAULTED]
 #
 # --part: of every eight tests of CTest the second. --one-of: one of four parts of each program's cases, which the commit's hash
 # chooses.
-# LEAST, LEAST_FAULTED, SECONDS: the sweeps of the controller are to have at least so many runs, at least so many of them with a
-# fault (each another pair of a request and a fault), in at most so many seconds of processor: wall time depends on what else runs.
+# LEAST, LEAST_FAULTED: the sweeps of the controller must have at least so many runs, and at least so many of them with a fault,
+# each another pair of a request and a fault.
 set -uo pipefail
 
 preset=release
@@ -28,14 +28,14 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 status=0
 ctest --preset "$preset" --verbose -R 'sweep_test: ' -I "${part%/*},,${part#*/}" --timeout 3600 | tee "$log" || status=$?
-(($# == 3)) || exit "$status"
+(($# == 2)) || exit "$status"
 read -r number faulted seconds < <(awk '
   /^ *Start +[0-9]+: / { of_controller[$2] = /\/(fault|wide)_sweep_test: / }
   $2 == "[" && $3 == "runs" && of_controller[$1] { sum += $5; faulted += $7 }
   $2 == "[" && $3 == "sweep" && of_controller[$1] { seconds += $5 }
   END { printf "%d %d %d\n", sum, faulted, seconds + 1 }' "$log")
 result=FAIL
-if ((number >= $1 && faulted >= $2 && seconds <= $3)); then result=PASS; else status=1; fi
+if ((number >= $1 && faulted >= $2)); then result=PASS; else status=1; fi
 echo "$result $number simulated runs of the controller, $faulted pairs of request and fault, in $seconds s of processor," \
-  "$((number / seconds)) a second (at least $1 and $2, at most $3 s)"
+  "$((number / seconds)) a second (at least $1 and $2)"
 exit "$status"
