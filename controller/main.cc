@@ -150,6 +150,9 @@ int main(int argc, char** argv) {
         if (!losses.MayGoOn(frame.clock().Now())) return command_line::kFailed;
         logger.Error("Lost the Lease, restarting");
         break;
+      case process::ExitReason::kStoodDown:
+        logger.Error("Released the Lease to NVIDIA's controller, restarting");
+        break;
       case process::ExitReason::kOtherMode:
         return command_line::kFailed;
       case process::ExitReason::kConfigChanged:

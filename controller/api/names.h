@@ -33,9 +33,11 @@ inline constexpr std::string_view kDaemonConfigKind = "ComputeDomainDaemonConfig
 inline constexpr std::string_view kChannelConfigKind = "ComputeDomainChannelConfig";
 inline constexpr std::string_view kDaemonContainer = "compute-domain-daemon";
 
-// Names of the Leases that controllers use: cdom, NVIDIA's program by default, NVIDIA's chart.
+// Names of the Leases that controllers use: cdom, NVIDIA's program by default, NVIDIA's chart, and
+// NVIDIA's GPU Operator.
 inline constexpr auto kLeaseNames = std::to_array<std::string_view>(
-    {"cdom-controller", "nvidia-compute-domain-controller", "dra-driver-nvidia-gpu-controller"});
+    {"cdom-controller", "nvidia-compute-domain-controller", "dra-driver-nvidia-gpu-controller",
+     "nvidia-dra-driver-controller"});
 
 inline const kube::Resource kComputeDomains = {std::string(kGroup), "v1beta1", "computedomains",
                                                "ComputeDomain", true};
@@ -51,16 +53,21 @@ inline const kube::Resource kComputeDomainCliques = {
   return domain + "." + clique;
 }
 
+// Field manager of NVIDIA's controller: the name of its program. cdom's is "cdom".
+inline constexpr std::string_view kForeignFieldManager = "compute-domain-controller";
+
 // The admission policy in manifests/ that lets only controllers delete a domain's children.
 inline constexpr std::string_view kChildDeletionPolicy = "cdom-child-deletion";
-// Returns whether that policy accepts `user` as the controller of cdom or of NVIDIA's chart.
+// Returns whether that policy accepts `user` as the controller of cdom, of NVIDIA's chart or of its
+// GPU Operator.
 [[nodiscard]] inline bool IsControllerAccount(std::string_view user) {
   constexpr std::string_view kPrefix = "system:serviceaccount:";
   constexpr std::string_view kOfChart = "-service-account-controller";
   const std::size_t colon = user.rfind(':');
   if (!user.starts_with(kPrefix) || colon <= kPrefix.size()) return false;
   const std::string_view name = user.substr(colon + 1);
-  return name == "cdom-controller" || (name.size() > kOfChart.size() && name.ends_with(kOfChart));
+  return name == "cdom-controller" || name == "nvidia-dra-driver-controller" ||
+         (name.size() > kOfChart.size() && name.ends_with(kOfChart));
 }
 
 // Key of the taint that cdom's kubelet plugin puts on its devices while the node's NVLink fabric
@@ -128,6 +135,8 @@ inline constexpr std::string_view kConditionReady = "Ready";
 inline constexpr std::string_view kConditionInUse = "InUse";
 // Only during deletion.
 inline constexpr std::string_view kConditionDeletionBlocked = "DeletionBlocked";
+// Only while another controller writes the domain, too.
+inline constexpr std::string_view kConditionConflicted = "Conflicted";
 
 // Condition reasons.
 inline constexpr std::string_view kReasonAccepted = "Accepted";
@@ -180,6 +189,7 @@ inline constexpr std::string_view kReasonAllMembersReady = "AllMembersReady";
 inline constexpr std::string_view kReasonDeletionBlocked = "DeletionBlocked";
 inline constexpr std::string_view kReasonDeleting = "Deleting";
 inline constexpr std::string_view kReasonHeldByFinalizer = "HeldByFinalizer";
+inline constexpr std::string_view kReasonOtherControllerWrites = "OtherControllerWrites";
 inline constexpr std::string_view kReasonClaimsReserved = "ClaimsReserved";
 inline constexpr std::string_view kReasonPodsWaiting = "PodsWaiting";
 inline constexpr std::string_view kReasonChannelHeld = "ChannelHeldByUnrelatedClaim";

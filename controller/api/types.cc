@@ -45,6 +45,19 @@ void AddUnknownKeys(json::View keys, std::string_view kind, const Known& known,
   });
 }
 
+// Returns ComputeDomain::foreign_write. Users may name themselves as they like when they write a
+// domain, but only components may write its status.
+std::string LastForeignWrite(json::View managed_fields) {
+  constexpr std::size_t kTimeMax = 20;  // RFC 3339 in seconds.
+  std::string_view last;
+  managed_fields.ForEach([&](json::View entry) {
+    const bool is_foreign = entry["manager"].AsString() == kForeignFieldManager &&
+                            entry["subresource"].AsString() == "status";
+    if (is_foreign) last = std::max(last, entry["time"].AsString());
+  });
+  return std::string(last.substr(0, kTimeMax));
+}
+
 // Keeps few finalizers and owners, because any user may write them. See kube::KeepFew() for `many`.
 base::Result<kube::ObjectMeta> DecodeFewOfMeta(json::View object, std::string_view many = {}) {
   kube::ObjectMeta meta = TRY(kube::DecodeMeta(object));
@@ -248,6 +261,7 @@ base::Result<ComputeDomain> DecodeComputeDomain(json::View object) {
   AddUnknownKeys(meta["annotations"], "annotation", kDomainAnnotations, domain.unknown_keys);
   AddUnknownKeys(meta["labels"], "label", kDomainLabels, domain.unknown_keys);
   domain.status = DecodeStatus(object["status"]);
+  domain.foreign_write = LastForeignWrite(meta["managedFields"]);
   return domain;
 }
 

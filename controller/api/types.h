@@ -64,6 +64,9 @@ struct ComputeDomain {
   // Unknown annotations and labels with prefix cdom.dev/, such as "annotation cdom.dev/gpu".
   std::vector<std::string> unknown_keys = {};
   DomainStatus status = {};
+  // When NVIDIA's controller last wrote status, as the API server recorded it: RFC 3339 in seconds.
+  // Empty if it never did.
+  std::string foreign_write = {};
 };
 
 struct DaemonSet {

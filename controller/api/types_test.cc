@@ -51,6 +51,28 @@ TEST(Names, AreThoseOfTheContract) {
   EXPECT_EQ(kComputeDomainCliques.QualifiedName(), "computedomaincliques.resource.nvidia.com");
 }
 
+TEST(DecodeComputeDomain, NvidiasControllerIsKnownByItsWritesOfStatus) {
+  const auto foreign_write = [](const std::string& entries) {
+    return Decode(DecodeComputeDomain, Object(R"("managedFields": [)" + entries + "]"))
+        .foreign_write;
+  };
+  const auto entry = [](const std::string& manager, const std::string& time,
+                        const std::string& subresource) {
+    return R"({"manager": ")" + manager + R"(", "time": ")" + time + R"(", "subresource": ")" +
+           subresource + "\"}";
+  };
+  const std::string first = "2026-11-27T00:00:01Z", second = "2026-11-27T00:00:02Z";
+  const std::string nvidias = "compute-domain-controller";
+  EXPECT_EQ(foreign_write(""), "");
+  EXPECT_EQ(foreign_write(entry("cdom", first, "status")), "");
+  EXPECT_EQ(foreign_write(entry(nvidias, first, "status")), first);
+  EXPECT_EQ(foreign_write(entry(nvidias, second, "status") + "," + entry(nvidias, first, "status")),
+            second);
+  EXPECT_EQ(foreign_write(entry(nvidias, first, "")), "")
+      << "a user may name a manager so, and may not write status";
+  EXPECT_EQ(foreign_write(entry(nvidias, std::string(500, '9'), "status")).size(), 20U);
+}
+
 TEST(DecodeComputeDomain, EveryFieldArrives) {
   const ComputeDomain domain = Decode(DecodeComputeDomain, Object(R"("generation": 3)", R"(
     "spec": {"numNodes": 2, "channel": {"resourceClaimTemplate": {"name": "t"},

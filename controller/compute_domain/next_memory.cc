@@ -151,6 +151,12 @@ Memory NextMemory(const Observed& observed, const Instant& instant) {
   if (observed.domain->meta.deleting && !next.deletion_seen) next.deletion_seen = now;
   if (next.rendered.daemon_set.empty()) next.rendered = HashChildren(observed);
   next.children_seen.merge(FindRoles(observed));
+  const std::string& foreign = observed.domain->foreign_write;
+  if (!next.foreign_writes) {
+    next.foreign_writes = {.last = foreign};
+  } else if (foreign != next.foreign_writes->last) {
+    next.foreign_writes = {.last = foreign, .seen = now};
+  }
   return next;
 }
 

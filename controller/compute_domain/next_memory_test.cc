@@ -51,6 +51,19 @@ TEST(NextMemory, Deletion_IsRememberedSinceItWasFirstSeen) {
   EXPECT_EQ(NextMemory(deleting, At()).deletion_seen, Time() - seconds(30));
 }
 
+TEST(NextMemory, WriteOfAnotherController_IsSeenOnceThisProcessKnowsTheDomain) {
+  Observed observed = fixtures::Converged();
+  observed.domain->foreign_write = "2026-11-27T00:00:01Z";  // From before, as after a switch.
+  observed.memory = NextMemory(observed, At());
+  EXPECT_EQ(observed.memory.foreign_writes->seen, std::nullopt);
+  observed.memory = NextMemory(observed, At(seconds(9)));
+  EXPECT_EQ(observed.memory.foreign_writes->seen, std::nullopt);
+  observed.domain->foreign_write = "2026-11-27T00:00:10Z";
+  observed.memory = NextMemory(observed, At(seconds(10)));
+  EXPECT_EQ(observed.memory.foreign_writes->seen, Time() + seconds(10));
+  EXPECT_EQ(NextMemory(observed, At(seconds(20))).foreign_writes->seen, Time() + seconds(10));
+}
+
 TEST(NextMemory, DaemonThatIsDeleted_IsRememberedSinceItWasFirstSeenSo) {
   Observed observed = fixtures::Converged();
   EXPECT_TRUE(NextMemory(observed, At()).leaving_since.empty());

@@ -114,6 +114,7 @@ StatusPlan Planner::PlanStatus() {
     }
     plan.requeue_after.AtMost(explanation().plugins.requeue_after);
     plan.requeue_after.AtMost(UntilPhasesEnd(observed_, now_));
+    plan.requeue_after.AtMost(UntilConflictEnds(observed_.memory, now_.monotonic));
   }
   if (!observed_.domain || IsDeleting()) RequeueMissingPermission(plan.requeue_after);
   return plan;

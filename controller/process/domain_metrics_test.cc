@@ -97,6 +97,16 @@ TEST_F(DomainMetricsTest, P2_EachDomainSaysHowItIs) {
   EXPECT_EQ(ValueOf("cdom_clique_members_ready" + clique), 1);
 }
 
+TEST_F(DomainMetricsTest, DomainThatAnotherControllerWritesIsCounted) {
+  metrics_.Sample(true);
+  EXPECT_EQ(ValueOf("cdom_domain_conflicted" + kOfTrain), 0);
+  Change([](api::ComputeDomain& domain) {
+    domain.status.conditions.push_back({.type = "Conflicted", .status = "True"});
+  });
+  metrics_.Sample(true);
+  EXPECT_EQ(ValueOf("cdom_domain_conflicted" + kOfTrain), 1);
+}
+
 TEST_F(DomainMetricsTest, DomainThatAsksForNoNumberExpectsTheNodesItWasGiven) {
   metrics_.Sample(true);
   EXPECT_EQ(ValueOf("cdom_domain_members_expected" + kOfTrain), 2);

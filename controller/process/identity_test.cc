@@ -61,6 +61,7 @@ TEST_F(IdentityTest, AccountOfTheController_IsLogged_AndAsksForNothingElse) {
   EXPECT_EQ(logger_->Count("Known to the API server user=system:serviceaccount:gpu"), 1U);
   EXPECT_EQ(server_.asked, (std::vector<std::string>{kReview}));
   Check("system:serviceaccount:n:dra-driver-nvidia-gpu-service-account-controller");
+  Check("system:serviceaccount:gpu-operator:nvidia-dra-driver-controller");
   EXPECT_FALSE(Warns());
 }
 

@@ -4,6 +4,10 @@
 #include <set>
 #include <string>
 
+#include "controller/api/names.h"
+#include "pkg/json/value.h"
+#include "pkg/kube/api/resource.h"
+#include "pkg/kube/client/request.h"
 #include "pkg/kube/lease/lease_survey.h"
 #include "pkg/kube/runtime/wait.h"
 
@@ -30,7 +34,7 @@ class Teller {
                    {"holder", holder.name},
                    {"remedy",
                     "stop one of the two, or give both the same "
-                    "--leader-election-lease-lock-name"}});
+                    "--leader-election-lease-lock-name and --namespace"}});
   }
   void Failed(const base::Error& error) {
     if (!IsNews("failed")) return;
@@ -58,7 +62,45 @@ void Pause(const OtherLeadersContext& context, const std::stop_token& stop) {
   }
 }
 
+base::Result<std::vector<std::string>> ListDriverNamespaces(http::Transport& transport,
+                                                            std::chrono::milliseconds timeout) {
+  http::Request request = kube::ListRequest(
+      kube::kNamespaces,
+      {.label_selector = std::string(api::kDriverNamespaceLabel) + "=true", .metadata_only = true});
+  request.timeout = timeout;
+  const http::Response reply = TRY(kube::CheckStatus(transport.Send(request), request.method));
+  json::Parser parser;
+  const json::View list = TRY(parser.Parse(reply.body));
+  std::vector<std::string> names;
+  list["items"].ForEach(
+      [&](json::View one) { names.emplace_back(one["metadata"]["name"].AsString()); });
+  return names;
+}
+
 }  // namespace
+
+std::vector<kube::ObjectKey> FindLeasesElsewhere(const std::string& ns, http::Transport& transport,
+                                                 const OtherLeadersContext& context,
+                                                 const std::stop_token& stop) {
+  Teller teller(context.logger);
+  std::vector<kube::ObjectKey> leases;
+  for (; !stop.stop_requested(); Pause(context, stop)) {
+    const auto found = ListDriverNamespaces(transport, context.period);
+    if (!found && found.error().code == base::ErrorCode::kForbidden) return {};
+    if (!found) {
+      teller.Failed(found.error());
+      continue;
+    }
+    for (const std::string& other : *found) {
+      if (other == ns) continue;
+      for (const std::string_view name : api::kLeaseNames) {
+        leases.push_back({.ns = other, .name = std::string(name)});
+      }
+    }
+    return leases;
+  }
+  return leases;
+}
 
 void WaitForOtherLeaders(const std::vector<kube::ObjectKey>& leases, http::Transport& transport,
                          const OtherLeadersContext& context, const std::stop_token& stop) {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <stop_token>
+#include <string>
 #include <vector>
 
 #include "pkg/base/clock.h"
@@ -20,6 +21,15 @@ struct OtherLeadersContext {
   std::chrono::milliseconds period{2'000};  // Between two checks; also the timeout of each request.
   std::function<void()> beat = {};          // Called at least once a second.
 };
+
+// Returns the Leases of controllers in namespaces with the label of driver namespaces, other than
+// `ns`. A controller that runs with an administrator's credentials and without --namespace would
+// otherwise lead beside the one in the cluster. Empty if this account may not list namespaces, as
+// cdom's own may not. Blocks until the API server has answered, or `stop` is requested.
+[[nodiscard]] std::vector<kube::ObjectKey> FindLeasesElsewhere(const std::string& ns,
+                                                               http::Transport& transport,
+                                                               const OtherLeadersContext& context,
+                                                               const std::stop_token& stop);
 
 // Returns once no process leads under any of `leases`, or `stop` is requested. Logs why it waits.
 // Logs and ignores a Lease that this account may not read. Blocks for seconds only if a Lease names

@@ -12,19 +12,25 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
+// The end of the path, as FakeLeases knows it.
+constexpr const char* kNamespaces = "namespaces?labelSelector=cdom.dev%2Fdriver%3Dtrue";
+
 class OtherLeadersTest : public ::testing::Test {
  protected:
   // Each look takes a second, and `at_look` is called with its number before it.
-  void Wait(const std::function<void(int)>& at_look = {}) {
-    int looks = 0;
-    const auto beat = [&] {
+  OtherLeadersContext Context(const std::function<void(int)>& at_look) {
+    const auto beat = [this, at_look, looks = 0]() mutable {
       clock_.Advance(seconds(1));
       if (at_look) at_look(looks++);
     };
-    WaitForOtherLeaders(
-        {{.ns = "n", .name = "a"}, {.ns = "n", .name = "b"}}, leases_,
-        {.clock = clock_, .logger = logger_, .period = milliseconds(1), .beat = beat},
-        stop_.get_token());
+    return {.clock = clock_, .logger = logger_, .period = milliseconds(1), .beat = beat};
+  }
+  void Wait(const std::function<void(int)>& at_look = {}) {
+    WaitForOtherLeaders({{.ns = "n", .name = "a"}, {.ns = "n", .name = "b"}}, leases_,
+                        Context(at_look), stop_.get_token());
+  }
+  std::vector<kube::ObjectKey> Elsewhere(const std::function<void(int)>& at_look = {}) {
+    return FindLeasesElsewhere("default", leases_, Context(at_look), stop_.get_token());
   }
 
   kube::FakeLeases leases_;
@@ -87,6 +93,41 @@ TEST_F(OtherLeadersTest, Stop_EndsTheWait) {
     if (look == 50) stop_.request_stop();
   });
   EXPECT_TRUE(stop_.stop_requested());
+}
+
+// ---- In other namespaces.
+
+std::vector<std::string> Names(const std::vector<kube::ObjectKey>& leases) {
+  std::vector<std::string> names;
+  names.reserve(leases.size());
+  for (const kube::ObjectKey& lease : leases) names.push_back(kube::ToString(lease));
+  return names;
+}
+
+TEST_F(OtherLeadersTest, LeasesElsewhere_AreThoseOfOtherDriverNamespaces) {
+  leases_.SetReply(kNamespaces,
+                   {.status = 200, .body = R"({"items": [{"metadata": {"name": "default"}},
+                                                       {"metadata": {"name": "cdom-system"}}]})"});
+  EXPECT_EQ(Names(Elsewhere()),
+            (std::vector<std::string>{"cdom-system/cdom-controller",
+                                      "cdom-system/nvidia-compute-domain-controller",
+                                      "cdom-system/dra-driver-nvidia-gpu-controller",
+                                      "cdom-system/nvidia-dra-driver-controller"}));
+}
+
+TEST_F(OtherLeadersTest, LeasesElsewhere_AreNotLookedForWithoutPermission) {
+  leases_.SetReply(kNamespaces, {.status = 403, .body = "no"});
+  EXPECT_EQ(Names(Elsewhere()), std::vector<std::string>());
+  EXPECT_TRUE(logger_.lines().empty()) << "cdom's own account may not";
+}
+
+TEST_F(OtherLeadersTest, LeasesElsewhere_AreLookedForUntilTheServerAnswers) {
+  leases_.SetReply(kNamespaces, {.status = 500, .body = "away"});
+  const auto answer = [&](int look) {
+    if (look == 10) leases_.SetReply(kNamespaces, {.status = 200, .body = R"({"items": []})"});
+  };
+  EXPECT_EQ(Names(Elsewhere(answer)), std::vector<std::string>());
+  EXPECT_EQ(logger_.Count("will retry"), 1U);
 }
 
 }  // namespace

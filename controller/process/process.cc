@@ -19,6 +19,7 @@
 #include "controller/process/driver_namespaces.h"
 #include "controller/process/identity.h"
 #include "controller/process/metrics.h"
+#include "controller/process/nvidia_controller.h"
 #include "controller/process/other_leaders.h"
 #include "pkg/base/system_random.h"
 #include "pkg/base/version.h"
@@ -188,6 +189,7 @@ class ControllerProcess {
              const std::string& flag);
   [[nodiscard]] std::string Stuck(TimePoint now) const;
   [[nodiscard]] bool ConfigChanged(TimePoint now);
+  [[nodiscard]] std::optional<ExitReason> EndReason(TimePoint now);
   void Announce(TimePoint now);
 
   const settings::Settings& settings_;
@@ -214,6 +216,7 @@ class ControllerProcess {
   Heartbeat lease_alive_;
   std::deque<std::atomic<std::int64_t>> busy_since_;  // Last reply of each worker. 0 if idle.
   std::atomic<bool> ends_ = false;
+  std::atomic<bool> stands_down_ = false;  // It leads, and must end its term.
   std::string announced_;
   TimePoint next_reload_ = {};
   std::optional<kube::ClientConfig> next_config_;  // As read last. Empty if it equals `config_`.
@@ -239,14 +242,31 @@ void ControllerProcess::KeepLease(const std::stop_token& stop) {
   const auto transport = MakeTransport(nullptr, &lease_gate_);
   std::vector<kube::ObjectKey> others = settings_.KnownLeases();
   others.erase(others.begin());
-  WaitForOtherLeaders(others, *transport,
-                      {.clock = clock_,
-                       .logger = logger_,
-                       .period = settings_.lease.retry_period,
-                       .beat = [this] { lease_alive_.Beat(clock_.Now()); }},
-                      stop);
+  const OtherLeadersContext context = {
+      .clock = clock_, .logger = logger_, .period = settings_.lease.retry_period, .beat = [this] {
+        lease_alive_.Beat(clock_.Now());
+      }};
+  std::ranges::move(FindLeasesElsewhere(settings_.lease_namespace, *transport, context, stop),
+                    std::back_inserter(others));
+  WaitForOtherLeaders(others, *transport, context, stop);
+  std::optional<BesideNvidia> beside;
+  if (settings_.beside_nvidia) {
+    beside.emplace(BesideNvidiaOptions{.ns = settings_.ns,
+                                       .lease = settings_.KnownLeases().front(),
+                                       .lease_duration = settings_.lease.lease_duration,
+                                       .period = settings_.lease.retry_period},
+                   clock_, logger_);
+  }
   while (!stop.stop_requested()) {
     lease_alive_.Beat(clock_.Now());
+    if (beside) {
+      beside->Look(*transport);
+      if (!beside->MayElect()) {
+        stands_down_ = elector_.term_began();
+        kube::WaitUntil(clock_, clock_.Now() + kTurn, stop);
+        continue;
+      }
+    }
     const kube::LeaderElector::Next next = elector_.Poll();
     if (next.request) {
       elector_.OnReply(transport->Send(*next.request));
@@ -396,6 +416,14 @@ bool ControllerProcess::ConfigChanged(TimePoint now) {
   return false;
 }
 
+// Returns why the run must end now. Empty if it may go on.
+std::optional<ExitReason> ControllerProcess::EndReason(TimePoint now) {
+  if (settings_.elects && elector_.TermEnded()) return ExitReason::kLeaseLost;
+  if (stands_down_) return ExitReason::kStoodDown;
+  if (ConfigChanged(now)) return ExitReason::kConfigChanged;
+  return {};
+}
+
 // Reports a changed state to systemd and the log. Feeds the watchdog while no thread hangs.
 void ControllerProcess::Announce(TimePoint now) {
   std::string state = "Waiting for the caches";
@@ -454,12 +482,8 @@ ExitReason ControllerProcess::Run(const std::stop_token& stop) {
   ExitReason end = ExitReason::kStopped;
   while (!stop.stop_requested()) {
     const TimePoint now = clock_.Now();
-    if (settings_.elects && elector_.TermEnded()) {
-      end = ExitReason::kLeaseLost;
-      break;
-    }
-    if (ConfigChanged(now)) {
-      end = ExitReason::kConfigChanged;
+    if (const std::optional<ExitReason> reason = EndReason(now)) {
+      end = *reason;
       break;
     }
     if (workers.empty() && MayWork()) {

@@ -19,6 +19,7 @@ namespace process {
 enum class ExitReason {
   kStopped,        // `stop` was requested. The Lease was released.
   kLeaseLost,      // Another replica may lead. Run again: no state of this term remains.
+  kStoodDown,      // NVIDIA's controller acts outside of the election. Run again, as a standby.
   kOtherMode,      // Domains were created in the other mode of --imex-mode. The log names them.
   kConfigChanged,  // The endpoint or the credentials changed. Run again. The Lease was released.
 };

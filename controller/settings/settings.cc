@@ -133,6 +133,13 @@ Parsed Parse(const std::vector<std::string>& arguments) {
     return parsed;
   }
   if (parsed.settings.lease_namespace.empty()) parsed.settings.lease_namespace = parsed.settings.ns;
+  if (parsed.settings.beside_nvidia && !parsed.settings.elects) {
+    const std::string text =
+        "--beside-nvidia needs leader election, by which one of both controllers acts: remove "
+        "--leader-election-enabled=false.\n";
+    parsed.exit = command_line::Misused(text + VariablesNamedIn(text, app));
+    return parsed;
+  }
   if (const auto valid = kube::Validate(parsed.settings.lease); !valid && parsed.settings.elects) {
     parsed.exit = command_line::Misused(valid.error().message + "\n");
   }

@@ -69,6 +69,8 @@ struct Settings : command_line::CommonSettings {
   // Returns the Lease of this controller first, then Leases of other controllers in its namespace.
   [[nodiscard]] std::vector<kube::ObjectKey> KnownLeases() const;
   kube::LeaseTiming lease = {};
+  // NVIDIA's controller is in the driver namespace, too: see process/nvidia_controller.h.
+  bool beside_nvidia = false;
 
   // Endpoints and metrics.
   std::string http_endpoint = {};  // Empty if it is off.

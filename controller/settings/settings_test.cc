@@ -175,6 +175,7 @@ const std::vector<std::pair<std::string, std::string>> kEach = {
     {"--leader-election-lease-duration", "1m"},
     {"--leader-election-renew-deadline", "30s"},
     {"--leader-election-retry-period", "500ms"},
+    {"--beside-nvidia", "false"},  // It needs an election.
 };
 
 void ExpectEach(const Settings& settings) {
@@ -503,6 +504,13 @@ TEST(Settings, TimesOfAnElectionThatIsOffAreNotJudged) {
             "");
 }
 
+TEST(Settings, ControllerBesideNvidiasMustElect) {
+  EXPECT_FALSE(Accepted({}).beside_nvidia);
+  EXPECT_TRUE(Accepted({"--beside-nvidia"}).beside_nvidia);
+  const std::string refusal = Refusal({"--beside-nvidia", "--leader-election-enabled=false"});
+  EXPECT_NE(refusal.find("--beside-nvidia needs leader election"), std::string::npos) << refusal;
+}
+
 TEST(Settings, REV3_X8_CertificateAndKeyOfMetricsNeedEachOther) {
   EXPECT_NE(Refusal({"--metrics-cert-file=/a"}).find("requires --metrics-key-file"),
             std::string::npos);
@@ -552,8 +560,8 @@ TEST(Settings, KnownLeases_BeginWithThatOfTheController) {
   };
   EXPECT_EQ(names(Accepted({"--namespace=gpu"})),
             (Words{"gpu/cdom-controller", "gpu/nvidia-compute-domain-controller",
-                   "gpu/dra-driver-nvidia-gpu-controller"}));
-  EXPECT_EQ(names(Accepted({"--leader-election-lease-lock-name=mine"})).size(), 4U);
+                   "gpu/dra-driver-nvidia-gpu-controller", "gpu/nvidia-dra-driver-controller"}));
+  EXPECT_EQ(names(Accepted({"--leader-election-lease-lock-name=mine"})).size(), 5U);
 }
 
 TEST(Settings, PodAndImageMustBeGiven) {

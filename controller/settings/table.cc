@@ -454,6 +454,12 @@ constexpr auto kTable = std::to_array<Setting>({
     Flag("--leader-election-retry-period", "LEADER_ELECTION_RETRY_PERIOD", kElection,
          "Time between attempts to acquire or renew the Lease (2s)",
          Duration<[](milliseconds time, Settings& s) { s.lease.retry_period = time; }>),
+    Flag("--beside-nvidia", "BESIDE_NVIDIA", kElection,
+         "NVIDIA's controller is in the driver namespace, too: elect only while its Deployment "
+         "elects on the same Lease, or does not exist",
+         [](CLI::App& app, const Setting& setting, Settings& s) {
+           app.add_flag(setting.flag, s.beside_nvidia, setting.help)->envname(setting.variable);
+         }),
 });
 
 template <auto Member>

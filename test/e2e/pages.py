@@ -20,6 +20,7 @@ MINE = "needs the reader's registry"
 MAKES = "takes minutes, and needs Debian's servers: test/packaging/image/image_test.sh makes images"
 PUSHES = "needs a release: test/e2e/test_release.py installs from the files of one, and a registry on loopback"
 SIGNS = "test/packaging/image/image_test.sh reads and runs this block, on a registry of its own"
+BESIDE = "needs NVIDIA's controller: test/e2e/test_beside.py has a stand-in"
 SERVES = "serves until SIGTERM: test/e2e/{} runs it"
 # What tests do not read from a page and run: why, by page and by how the command begins.
 NOT_RUN = {
@@ -34,6 +35,9 @@ NOT_RUN = {
         "scripts/release.sh": "takes minutes, and needs Debian's servers: test/packaging/release/nightly_test.sh makes releases",
         "build/release-0.1.0/push.sh": PUSHES, "kubectl apply -f build/release-0.1.0/cdom.yaml": PUSHES, "helm install": PUSHES},
     "docs/kubelet-plugin.md": {"compute-domain-kubelet-plugin --node-name": SERVES.format("test_plugin_channels.py")},
+    "docs/switch.md": {
+        "helm install cdom": "test/e2e/test_chart.py installs the chart with these values",
+        "kubectl -n NAMESPACE get leases": BESIDE, "kubectl -n NAMESPACE delete pod": BESIDE},
     "docs/try.md": {"scripts/demo.sh": "a step of test/suite/commit.cmake runs it",
                     "scripts/cluster.sh up": "test/e2e/test_playground.py runs it, and what it prints"},
 }

@@ -14,6 +14,8 @@ from waiting import eventually
 CLUSTER = Setup(manifests=None, controlplane=("--apiserver-arg", "--allow-privileged=true"), nodesim=("--job-duration", "2000"))
 RACK = {"rack": True}
 # What stays after an uninstallation, as the chart's page says: CRDs and the namespace, and what Kubernetes makes for each.
+SHORT_TERM = ("--leader-election-lease-duration", "3s", "--leader-election-renew-deadline", "2s", "--leader-election-retry-period", "500ms")
+NVIDIAS_CHART = REPO / "test/cluster/realnodes/nvidia_chart.yaml"
 KEPT = [f"left: {one}" for one in ("APIService v1beta1.resource.nvidia.com", f"ConfigMap {DRIVER} kube-root-ca.crt",
                                    *[f"CustomResourceDefinition {name}" for name in sorted(CRDS)], f"Namespace {DRIVER}",
                                    f"ServiceAccount {DRIVER} default")]
@@ -165,12 +167,15 @@ def nvidias_chart(cluster, shared):
     """What NVIDIA's chart makes of a cluster. Returns its namespace."""
     shared.clear()
     cluster.kubectl("apply", "-k", REPO / "crds")
-    made = REPO / "test/cluster/realnodes/nvidia_chart.yaml"
-    cluster.kubectl("apply", "-f", made)
+    apply_nvidias_chart(cluster)
+    yield "nvidia-dra-driver"
+    cluster.kubectl("delete", "-f", NVIDIAS_CHART, "--timeout=90s")
+
+
+def apply_nvidias_chart(cluster):
+    cluster.kubectl("apply", "-f", NVIDIAS_CHART)
     for workload in ("deployment/chart-controller", "daemonset/chart-kubelet-plugin"):
         cluster.kubectl("-n", "nvidia-dra-driver", "rollout", "status", workload, "--timeout=60s")
-    yield "nvidia-dra-driver"
-    cluster.kubectl("delete", "-f", made, "--timeout=90s")
 
 
 def without_aggregates(cluster):
@@ -179,21 +184,27 @@ def without_aggregates(cluster):
 
 
 def test_beside_nvidias_chart_the_controller_elects_on_its_lease_and_leaves_its_objects_alone(cluster, shared, nvidias_chart, tmp_path):
-    """As far as names go: test_leader_election.py has what the controller does while another one leads."""
+    """As far as names and permissions go: test_beside.py has what both controllers do."""
     cluster.kubectl("label", "namespace", nvidias_chart, "cdom.dev/driver=true")
     before = without_aggregates(cluster)
     values = {"mode": "beside", "daemon": {"image": "registry.example.com/dra-driver-nvidia-gpu:v0.5.0"}}
     shared.helm.run("install", "cdom", shared.helm.chart, "-n", nvidias_chart, *WAIT, values=values)
     assert [line for line in difference(before, without_aggregates(cluster)) if not line.startswith("left: ")] == []
-    lease = cluster.get("configmap", "cdom-settings", nvidias_chart)["data"]["LEADER_ELECTION_LEASE_LOCK_NAME"]
+    settings = cluster.get("configmap", "cdom-settings", nvidias_chart)["data"]
+    lease = settings["LEADER_ELECTION_LEASE_LOCK_NAME"]
     config = tmp_path / "kubeconfig"
     config.write_text(json.dumps(cluster.config_of("cdom-controller", namespace=nvidias_chart)))
-    flags = ("--namespace", nvidias_chart, "--leader-election-lease-lock-name", lease)
-    with cluster.replica("beside", *flags, kubeconfig=config) as controller:
-        eventually("the controller leads", lambda: controller.says("Reconciling"))
+    flags = ("--namespace", nvidias_chart, "--leader-election-lease-lock-name", lease, *SHORT_TERM)
+    with cluster.replica("beside", *flags, kubeconfig=config, BESIDE_NVIDIA=settings["BESIDE_NVIDIA"]) as controller:
+        eventually("NVIDIA's acts alone", lambda: controller.says("NVIDIA's controller acts without leader election"), within=20)
+        cluster.kubectl("-n", nvidias_chart, "set", "env", "deployment/chart-controller", "LEADER_ELECTION_ENABLED=true",
+                        f"LEADER_ELECTION_LEASE_LOCK_NAME={lease}", f"LEADER_ELECTION_LEASE_LOCK_NAMESPACE={nvidias_chart}")
+        eventually("the controller leads", lambda: controller.says("Reconciling"), within=60)
         # To create a Lease is allowed by any name; to renew it is not.
         held = eventually("a renewal", lambda: cluster.get("lease", "dra-driver-nvidia-gpu-controller", nvidias_chart)["spec"],
                           lambda spec: spec["renewTime"] > spec["acquireTime"])
         assert held["holderIdentity"].startswith("cdom-beside")
+    cluster.kubectl("-n", nvidias_chart, "delete", "deployment", "chart-controller")  # A rollout leaves traces in it.
+    apply_nvidias_chart(cluster)
     shared.helm.run("uninstall", "cdom", "-n", nvidias_chart, *WAIT)
     eventually("what differs", lambda: difference(before, without_aggregates(cluster)), [])

@@ -232,6 +232,7 @@ def test_an_unknown_key_is_refused_by_its_name(helm, values, name):
     ({"resources": {"computeDomains": {"imex": {"mode": "hostManaged"}}}}, "featureGates.HostManagedIMEXDaemon=true"),
     ({"mode": "beside"}, "daemon.image"),
     ({**BESIDE, "rack": True}, "leave rack and kubeletPlugin.enabled unset"),
+    ({**BESIDE, "controller": {"leaderElection": {"enabled": False}, "replicas": 1}}, "leave controller.leaderElection.enabled unset"),
     ({"mode": "aside"}, "'standalone', 'beside'"),
 ])
 def test_values_that_cannot_work_are_refused_with_what_to_do(helm_4, values, said):
@@ -252,6 +253,11 @@ def test_beside_nvidias_driver_nothing_is_made_that_its_chart_has(helm_4):
     granted = {verb: set(rule["resourceNames"]) for rule in role["rules"] if "resourceNames" in rule for verb in rule["verbs"]}
     assert granted["update"] == {lease} == {"dra-driver-nvidia-gpu-controller"}
     assert granted["get"] >= {"cdom-controller", "nvidia-compute-domain-controller", lease}
+    assert {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["list"]} in role["rules"]
+    [settings] = [one["data"] for one in found if one["metadata"]["name"] == "cdom-settings"]
+    assert settings["BESIDE_NVIDIA"] == "true"
+    [settings] = [one["data"] for one in helm_4.objects({}) if one["metadata"]["name"] == "cdom-settings"]
+    assert "BESIDE_NVIDIA" not in settings
 
 
 def test_the_notes_say_what_is_installed_and_what_to_run_next(helm_4):

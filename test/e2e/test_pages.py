@@ -115,6 +115,7 @@ def test_each_command_of_the_page_switches_to_cdom_and_back_under_a_job(cluster,
     before = lives(namespace)
     names = {"NAMESPACE": NVIDIAS, "CONTROLLER": controller}
     with reading(cluster, "docs/switch.md", names) as page:
+        page.run(until="kubectl get deployments,daemonsets")
         page.run(until="kubectl label namespace")
         eventually("pods of NVIDIA's controller", lambda: cluster.list("pods", NVIDIAS, "app=controller"), [])
         page.run(until="kubectl apply -k .")

@@ -57,6 +57,14 @@ struct MemberPhase {
   friend bool operator==(const MemberPhase&, const MemberPhase&) = default;
 };
 
+// Writes of a domain's status by another controller.
+struct ForeignWrites {
+  std::string last = {};  // ComputeDomain::foreign_write.
+  // When this process saw the last one. Empty if it was before the process first saw the domain.
+  std::optional<base::Clock::TimePoint> seen = {};
+  friend bool operator==(const ForeignWrites&, const ForeignWrites&) = default;
+};
+
 // Hashes of the rendered children that depend only on the domain's UID and the settings. They never
 // change, and rendering them again is most of the cost of a plan. Empty if not yet rendered.
 struct RenderedHashes {
@@ -85,6 +93,7 @@ enum class ChildRole { kDaemonTemplate, kDaemonSet, kWorkloadTemplate };
 struct Memory {
   std::optional<base::Clock::TimePoint> status_written = {};
   std::optional<base::Clock::TimePoint> deletion_seen = {};
+  std::optional<ForeignWrites> foreign_writes = {};  // Empty before the first look.
   RenderedHashes rendered = {};
   std::map<std::string, CliqueBatching> clique_batching = {};  // Key: name of the clique.
   // Labelled nodes without an allocated channel claim of the domain, and when this was first seen.

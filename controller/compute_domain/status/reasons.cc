@@ -58,6 +58,7 @@ constexpr Reason kReasons[] = {
     {api::kReasonDeletionBlocked, Telling::kWarning},
     {api::kReasonHeldByFinalizer, Telling::kWarning},
     {api::kReasonDeleting, Telling::kSilent},
+    {api::kReasonOtherControllerWrites, Telling::kWarning},
     {api::kReasonClaimsReserved, Telling::kSilent},
     {api::kReasonPodsWaiting, Telling::kSilent},
     {api::kReasonChannelHeld, Telling::kWarning},

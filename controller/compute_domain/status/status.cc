@@ -74,10 +74,15 @@ void AddConditions(const StatusInput& input, const std::optional<DeletionWait>& 
   AddCondition(input, api::kConditionMembersReady, members, status);
   AddCondition(input, api::kConditionReady, ready, status);
   AddCondition(input, api::kConditionInUse, JudgeInUse(input), status);
+  const Verdict conflicted = JudgeConflicted(input);
+  if (!conflicted.reason.empty()) {
+    AddCondition(input, api::kConditionConflicted, conflicted, status);
+  }
   // Conditions of other components stay.
   for (const kube::Condition& condition : input.observed.domain->status.conditions) {
+    const bool is_over = condition.type == api::kConditionConflicted;
     const bool is_replaced = wait && condition.type == api::kConditionDeletionBlocked;
-    if (!is_replaced && status.Find(condition.type) == nullptr) {
+    if (!is_over && !is_replaced && status.Find(condition.type) == nullptr) {
       status.conditions.push_back(condition);
     }
   }

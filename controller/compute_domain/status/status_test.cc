@@ -50,6 +50,43 @@ TEST(DecideStatus, ConvergedDomainIsReadyInEveryTerm) {
   EXPECT_EQ(StatusOf(Converged()), fixtures::MakeStatus());
 }
 
+// ---- Another controller writes, too.
+
+TEST(DecideStatus, DomainThatAnotherControllerWritesSaysSoForTenMinutes) {
+  const auto says = [](std::chrono::seconds ago) {
+    return StatusAfter([&](Observed& observed) {
+      observed.memory.foreign_writes = {.last = "2026-11-27T00:00:01Z",
+                                        .seen = Now().monotonic - ago};
+      observed.domain->status.conditions.push_back({.type = "Conflicted", .status = "True"});
+    });
+  };
+  EXPECT_EQ(fixtures::ReasonOf(says(seconds(0)), "Conflicted"), "OtherControllerWrites");
+  EXPECT_EQ(says(seconds(0)).Find("Conflicted")->status, "True");
+  EXPECT_TRUE(MessageOf(says(seconds(0)), "Conflicted")
+                  .starts_with("NVIDIA's controller also writes the status of this domain"));
+  EXPECT_EQ(fixtures::ReasonOf(says(seconds(599)), "Conflicted"), "OtherControllerWrites");
+  EXPECT_EQ(says(seconds(600)).Find("Conflicted"), nullptr);
+  EXPECT_EQ(fixtures::ReasonOf(says(seconds(0)), "Ready"),
+            fixtures::ReasonOf(says(seconds(600)), "Ready"))
+      << "the domain works";
+}
+
+TEST(DecideStatus, WritesOfAnotherControllerBeforeThisOneLedAreNoConflict) {
+  const DomainStatus status = StatusAfter([](Observed& observed) {
+    observed.memory.foreign_writes = {.last = "2026-11-27T00:00:01Z"};
+    observed.domain->status.conditions.push_back({.type = "Conflicted", .status = "True"});
+  });
+  EXPECT_EQ(status.Find("Conflicted"), nullptr) << "an earlier leader said it";
+}
+
+TEST(UntilConflictEnds, IsTheRestOfTenMinutes) {
+  Memory memory;
+  EXPECT_EQ(UntilConflictEnds(memory, Now().monotonic), RequeueAfter());
+  memory.foreign_writes = {.last = "2026-11-27T00:00:01Z", .seen = Now().monotonic - seconds(590)};
+  EXPECT_EQ(UntilConflictEnds(memory, Now().monotonic), milliseconds(10'000));
+  EXPECT_EQ(UntilConflictEnds(memory, Now().monotonic + seconds(10)), RequeueAfter());
+}
+
 // ---- Where IMEX runs on the hosts.
 
 std::string SaidOnHosts(std::string_view type, const Change& change) {

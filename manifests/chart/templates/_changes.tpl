@@ -17,7 +17,8 @@
 {{- end }}
 {{- end }}
 
-{{- /* On another Lease than the manifests': the Role names it, and the Leases that must have no other leader. */}}
+{{- /* On another Lease than the manifests': the Role names it, and the Leases that must have no other leader. Beside NVIDIA's
+  controller, cdom's also reads whether that one elects. */}}
 {{- define "cdom.controllerAccess" -}}
 {{- include "cdom.account" . }}
 {{- $lease := include "cdom.lease" .root }}
@@ -25,6 +26,10 @@
 {{- if and .resourceNames (has "leases" .resources) (ne $lease "cdom-controller") }}
 {{- $_ := set . "resourceNames" (has "update" .verbs | ternary (list $lease) (append .resourceNames "cdom-controller")) }}
 {{- end }}
+{{- end }}
+{{- if and (eq .object.kind "Role") (eq .root.Values.mode "beside") }}
+{{- $deployments := dict "apiGroups" (list "apps") "resources" (list "deployments") "verbs" (list "list") }}
+{{- $_ := set .object "rules" (append .object.rules $deployments) }}
 {{- end }}
 {{- end }}
 

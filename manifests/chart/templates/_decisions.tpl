@@ -99,6 +99,7 @@ true
       "METRICS_PATH" $values.metrics.metricsPath
       "LEADER_ELECTION_ENABLED" $values.leaderElection.enabled
       "LEADER_ELECTION_LEASE_LOCK_NAME" (include "cdom.lease" .)
+      "BESIDE_NVIDIA" (eq .Values.mode "beside" | ternary "true" "")
       "LEADER_ELECTION_LEASE_DURATION" $values.leaderElection.leaseDuration
       "LEADER_ELECTION_RENEW_DEADLINE" $values.leaderElection.renewDeadline
       "LEADER_ELECTION_RETRY_PERIOD" $values.leaderElection.retryPeriod)) }}

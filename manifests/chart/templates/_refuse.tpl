@@ -17,6 +17,9 @@
 {{- if include "cdom.hasPlugin" . }}
 {{- fail "with mode=beside NVIDIA's kubelet plugin stays, and two must not run on one node: leave rack and kubeletPlugin.enabled unset" }}
 {{- end }}
+{{- if not .Values.controller.leaderElection.enabled }}
+{{- fail "with mode=beside one of both controllers acts, by leader election: leave controller.leaderElection.enabled unset" }}
+{{- end }}
 {{- if not .Values.daemon.image }}
 {{- fail "with mode=beside set daemon.image to the image that NVIDIA's kubelet plugin runs" }}
 {{- end }}

@@ -793,6 +793,21 @@ TEST_F(OraclesTest, L1SeesADomainThatDoesNotSayThatAQuotaLeavesNoRoom) {
   EXPECT_FALSE(Contains(Check(ChildrenAndStatusMatch), "quota"));
 }
 
+TEST_F(OraclesTest, L1SeesADomainSaidToBeWrittenByAnotherController) {
+  store().Edit(
+      "user", Kind::kComputeDomain, kDomain,
+      [&](Value& domain) {
+        domain["status"]["conditions"].Append(
+            Value::Object({{"type", "Conflicted"},
+                           {"status", "True"},
+                           {"reason", "OtherControllerWrites"},
+                           {"message", "test"},
+                           {"lastTransitionTime", "2026-01-01T00:00:00Z"}}));
+      },
+      Subresource::kStatus);
+  EXPECT_TRUE(Contains(Check(ChildrenAndStatusMatch), "says that another controller writes it"));
+}
+
 TEST_F(OraclesTest, L1SeesADomainCalledReadyWhoseTemplatesNameIsTaken) {
   store().Delete("user", Kind::kClaimTemplate, kWorkloadTemplate);
   store().Create("user", Kind::kClaimTemplate, "train", ForeignTemplateObject("channel"));

@@ -59,6 +59,9 @@ class DomainCheck {
     const Members members = CheckMembership();
     CheckStatus(members);
     CheckWarnings(members);
+    if (!FindCondition(domain_.value(), "Conflicted").IsNull()) {
+      Say("says that another controller writes it, and no scenario has one");
+    }
   }
 
  private:

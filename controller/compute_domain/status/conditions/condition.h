@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "controller/compute_domain/model/requeue_after.h"
 #include "controller/compute_domain/rules/analysis.h"
 #include "controller/compute_domain/status/explanation/explanation.h"
 
@@ -56,6 +57,10 @@ struct Verdict {
 // node takes part. Pending pods add their reason.
 [[nodiscard]] Verdict JudgeReady(const StatusInput& input, const Verdict& accepted,
                                  const Verdict& provisioned, const Verdict& members);
+// Empty unless another controller wrote the domain's status in the last minutes.
+[[nodiscard]] Verdict JudgeConflicted(const StatusInput& input);
+// Returns when JudgeConflicted() changes by itself.
+[[nodiscard]] RequeueAfter UntilConflictEnds(const Memory& memory, base::Clock::TimePoint now);
 // Returns why a domain that is being deleted still exists. Ready and Provisioned have its status,
 // too.
 [[nodiscard]] Verdict JudgeDeletion(const StatusInput& input, const DeletionWait& wait);

@@ -1,0 +1,33 @@
+#include "controller/api/names.h"
+#include "controller/compute_domain/status/conditions/condition.h"
+
+namespace compute_domain {
+
+namespace {
+
+// Two controllers that undo each other's writes do so every few seconds. NVIDIA's also writes when
+// a node joins or leaves.
+constexpr std::chrono::minutes kShownFor{10};
+
+}  // namespace
+
+// The message names no time, so that further writes do not change it.
+Verdict JudgeConflicted(const StatusInput& input) {
+  const auto& writes = input.observed.memory.foreign_writes;
+  if (!writes || !writes->seen || input.now.monotonic >= *writes->seen + kShownFor) return {};
+  return {"True", api::kReasonOtherControllerWrites,
+          "NVIDIA's controller also writes the status of this domain, although cdom's leads. Each "
+          "undoes what the other wrote. For administrators: stop one of them, or let both elect "
+          "on one Lease, as the page \"Switch from NVIDIA's controller, and back\" describes."};
+}
+
+RequeueAfter UntilConflictEnds(const Memory& memory, base::Clock::TimePoint now) {
+  RequeueAfter requeue_after;
+  const auto& writes = memory.foreign_writes;
+  if (writes && writes->seen) {
+    static_cast<void>(requeue_after.IsDue(*writes->seen + kShownFor - now));
+  }
+  return requeue_after;
+}
+
+}  // namespace compute_domain
