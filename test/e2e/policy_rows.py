@@ -142,7 +142,9 @@ class Policies:
             self.apply()
 
     def replace(self, objects):
-        self.cluster.kubectl("replace", "-f", "-", stdin=as_list(objects))
+        text = as_list(objects)
+        # Meanwhile the API server writes the status of the policies, which is a conflict.
+        eventually("they are replaced", lambda: self.cluster.kubectl("replace", "-f", "-", stdin=text), within=30)
 
 
 @pytest.fixture(scope="module")
