@@ -7,6 +7,8 @@ step("build: containerd" GIVES containerd COST 900 COMMAND nice -n 19 "${realnod
 step("build: stand-in for a kubelet plugin" GIVES standin-plugin COST 900 COMMAND nice -n 19 "${realnodes}/plugin/build.sh")
 step("build: network plugin" GIVES network-plugin COST 900 COMMAND nice -n 19 "${realnodes}/netpol/build.sh")
 step("build: reader of NVIDIA's checkpoints" GIVES checkpoints COST 900 COMMAND nice -n 19 "${controlplane}/checkpoint/build.sh")
+step("build: stand-in for NVIDIA's controller" GIVES nvidia-controller COST 900
+     COMMAND nice -n 19 test/cluster/stubs/nvidia_controller/build.sh)
 step("build: health evaluators of GitOps tools" GIVES gitops COST 900 COMMAND nice -n 19 test/packaging/gitops/judge/build.sh)
 step("build: Helm" GIVES helm COST 900 COMMAND nice -n 19 test/packaging/chart/helm/build.sh)
 step("build: cosign" GIVES cosign COST 10 COMMAND nice -n 19 test/packaging/image/cosign/build.sh)
