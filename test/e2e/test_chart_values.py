@@ -260,6 +260,14 @@ def test_beside_nvidias_driver_nothing_is_made_that_its_chart_has(helm_4):
     assert "BESIDE_NVIDIA" not in settings
 
 
+def test_beside_nvidias_driver_no_alert_asks_for_a_leader_of_cdoms(helm_4):
+    def alerts(values):
+        [rules] = [one["spec"]["groups"] for one in helm_4.objects({**values, "monitoring": {"enabled": True}}, OPERATOR)
+                   if one["kind"] == "PrometheusRule"]
+        return [rule.get("alert") or rule["record"] for group in rules for rule in group["rules"]]
+    assert set(alerts({})) - set(alerts(BESIDE)) == {"CdomNoLeader"}
+
+
 def test_the_notes_say_what_is_installed_and_what_to_run_next(helm_4):
     """Without a cluster, so that nothing depends on its nodes."""
     notes = helm_4.notes(IMAGES, how="client")

@@ -33,6 +33,17 @@
 {{- end }}
 {{- end }}
 
+{{- /* Beside NVIDIA's controller that one may lead, which is no reason for an alert. */}}
+{{- define "cdom.alerts" -}}
+{{- if and (eq .object.kind "PrometheusRule") (eq .root.Values.mode "beside") }}
+{{- range .object.spec.groups }}
+{{- $rules := list }}
+{{- range .rules }}{{ if ne (get . "alert") "CdomNoLeader" }}{{ $rules = append $rules . }}{{ end }}{{ end }}
+{{- $_ := set . "rules" $rules }}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{- define "cdom.controllerPods" -}}
 {{- $values := .root.Values.controller }}
 {{- $_ := set .object.spec "replicas" $values.replicas }}
