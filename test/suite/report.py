@@ -5,11 +5,14 @@
 
 A step runs many cases, and says so in its output: GoogleTest with "[  PASSED  ] 3 tests.", everything else with a line
 "PASS name" or "FAIL name" for each. A test that CTest runs inside a step, or a step, is one case if it says nothing, such as
-a build. A step that failed without naming a case counts as one that failed. If the run took longer than LIMIT_MINUTES, that is a failure, too.
+a build. A step that failed without naming a case counts as one that failed. If the run took longer than LIMIT_MINUTES, that is a failure,
+too; on a machine that is slower than the one for which the limit was set, the limit is longer in the same ratio.
 """
 
 import collections
+import os
 import re
+import subprocess
 import sys
 import xml.etree.ElementTree
 
@@ -21,6 +24,9 @@ BEGUN = re.compile(r"^(\d+: )?\[ RUN      \] ([^ ]+)$")
 CASE = re.compile(r"^(?:(\d+): )?(PASS|FAIL) (.+)$")
 INSIDE = re.compile(r"^ *\d+/\d+ Test +#(\d+): (.+?) \.*(   Passed|\*\*\*\w+)")
 PROCESSOR = re.compile(r"^step: (\d+) s of processor$")
+# Work for a processor, and the seconds that it took on the machine for which the limit was set.
+WORK = "import time; n = 0\nfor i in range(12_000_000): n = n * 31 + i & 0xffffffff\nprint(time.process_time())"
+WORK_SECONDS = 2.0
 LINES_SHOWN = 80  # Of a step that failed; the rest is in the file that CTest has written.
 
 Step = collections.namedtuple("Step", "name seconds processor passed failed failures output")
@@ -105,7 +111,14 @@ def line(name, steps):
     return f"{seconds:7.0f} s {processor:6d} s of processor {passed:6d} passed {failed:4d} failed  {name}"
 
 
-def main(file, seconds, limit_minutes=None):
+def slowness():
+    """How many times longer than WORK_SECONDS the work takes here, on all processors at a time; at least 1."""
+    running = [subprocess.Popen([sys.executable, "-c", WORK], stdout=subprocess.PIPE)  # pylint: disable=consider-using-with
+               for _ in range(os.cpu_count())]
+    return max(1, *(float(one.communicate()[0]) / WORK_SECONDS for one in running))
+
+
+def main(file, seconds, limit_minutes=None, slower=slowness):
     steps = read(file)
     for step in steps:
         if step.failed:
@@ -116,8 +129,13 @@ def main(file, seconds, limit_minutes=None):
     failures = [f"{step.name}: {one}" for step in steps for one in step.failures]
     passed, failed = (sum(getattr(one, field) for one in steps) for field in ("passed", "failed"))
     if limit_minutes and float(seconds) > 60 * float(limit_minutes):
-        failed += 1
-        failures.append(f"all together took more than {limit_minutes} minutes")
+        times = slower()
+        took = f"all together took more than {limit_minutes} minutes, on a machine that is {times:.1f} times as slow"
+        if float(seconds) > 60 * float(limit_minutes) * times:
+            failed += 1
+            failures.append(took)
+        else:
+            print(took)
     if failures:
         print(f"\nwhat each step has printed is in {file}; what failed:")
         print("\n".join(f"  FAIL {one}" for one in failures))

@@ -79,8 +79,16 @@ def test_a_run_that_is_too_long_has_failed(tmp_path, capsys):
                             'step("build: b" SETUP "true")\n')
     assert report.main(results, 3600, 60) == 0
     assert "7 s of processor      1 passed    0 failed  unit: a" in capsys.readouterr().out
-    assert report.main(results, 3601, 60) == 1
-    assert capsys.readouterr().out.endswith("took more than 60 minutes\n2 passed, 1 failed\n")
+    assert report.main(results, 3601, 60, lambda: 1) == 1
+    assert capsys.readouterr().out.endswith(
+        "FAIL all together took more than 60 minutes, on a machine that is 1.0 times as slow\n2 passed, 1 failed\n")
+    assert report.main(results, 4000, 60, lambda: 1.2) == 0
+    assert "took more than 60 minutes, on a machine that is 1.2 times as slow\n2 passed, 0 failed\n" in capsys.readouterr().out
+    assert report.main(results, 4321, 60, lambda: 1.2) == 1
+
+
+def test_this_machine_is_as_slow_as_itself():
+    assert 1 <= report.slowness() < 10
 
 
 def test_no_case_at_all_is_no_success(tmp_path):
