@@ -23,9 +23,8 @@ struct OtherLeadersContext {
 };
 
 // Returns the Leases of controllers in namespaces with the label of driver namespaces, other than
-// `ns`. A controller that runs with an administrator's credentials and without --namespace would
-// otherwise lead beside the one in the cluster. Empty if this account may not list namespaces, as
-// cdom's own may not. Blocks until the API server has answered, or `stop` is requested.
+// `ns`. Empty if this account may not list namespaces, as cdom's own may not. Blocks until the API
+// server has answered, or `stop` is requested.
 [[nodiscard]] std::vector<kube::ObjectKey> FindLeasesElsewhere(const std::string& ns,
                                                                http::Transport& transport,
                                                                const OtherLeadersContext& context,

@@ -246,8 +246,12 @@ void ControllerProcess::KeepLease(const std::stop_token& stop) {
       .clock = clock_, .logger = logger_, .period = settings_.lease.retry_period, .beat = [this] {
         lease_alive_.Beat(clock_.Now());
       }};
-  std::ranges::move(FindLeasesElsewhere(settings_.lease_namespace, *transport, context, stop),
-                    std::back_inserter(others));
+  // A controller whose namespace nobody set, as when a person starts it by hand, may be beside the
+  // one in the cluster.
+  if (settings_.ns == settings::Settings().ns) {
+    std::ranges::move(FindLeasesElsewhere(settings_.lease_namespace, *transport, context, stop),
+                      std::back_inserter(others));
+  }
   WaitForOtherLeaders(others, *transport, context, stop);
   std::optional<BesideNvidia> beside;
   if (settings_.beside_nvidia) {

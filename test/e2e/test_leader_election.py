@@ -8,6 +8,7 @@ import pytest
 from cluster import Setup
 from namespaces import DRIVER
 from objects import domain
+from process import Process
 from requests_of import time_of
 from waiting import eventually
 
@@ -78,6 +79,19 @@ def test_controllers_with_leases_of_different_names_do_not_lead_together(cluster
         assert cluster.get("lease", NVIDIAS, DRIVER) is None
         cluster.end_controller()
         eventually("it leads", lambda: other.says("Reconciling"), within=30)
+
+
+def test_a_controller_whose_namespace_nobody_set_does_not_lead_beside_the_one_in_the_cluster(cluster, programs, tmp_path):
+    """As when an administrator starts one by hand: its Lease is in the namespace default."""
+    cluster.run_controller()
+    astray = Process("astray", [programs / "compute-domain-controller", "--kubeconfig", cluster.plane / "admin.kubeconfig",
+                                "--pod-name", "astray", "--image-name", "cdom:0.1.0"], tmp_path, {"DEBUG_ENDPOINT": "127.0.0.1:0"})
+    try:
+        eventually("it waits", lambda: astray.says(f'lease="{DRIVER}/cdom-controller"'), within=30)
+        eventually("it says why", lambda: astray.says("Another controller leads under another Lease"), within=30)
+        assert cluster.get("lease", "cdom-controller", "default") is None
+    finally:
+        astray.end()
 
 
 def release(cluster, programs, *flags):

@@ -257,10 +257,11 @@ have_run() {  # have_run SECONDS
       | .status.containerStatuses[].state.running.startedAt | fromdate] | length > 0 and now - max >= $seconds'
 }
 
-# From when the API server answered who wrote that the nodes are ready until their channels were prepared. Asking every so often
-# would take longer in one of fifteen.
+# From when the API server answered who wrote that the nodes are ready until their channels were prepared, for half of the claims
+# at least: a busy machine delays some. Asking each second would take 500 ms for half of them.
 a_prepare_that_waits_is_woken_by_the_write_that_it_waits_for() {
-  local writes at write last most=0
+  local writes at write last median
+  local -a taken=()
   mapfile -t writes < <(jq -r 'select(.objectRef.resource == "computedomaincliques" and (.verb == "patch" or .verb == "create") and .responseStatus.code < 300)
     | .stageTimestamp' "$audit" | while read -r at; do date -d "$at" +%s%6N; done | sort -n)
   while read -r at; do
@@ -270,10 +271,12 @@ a_prepare_that_waits_is_woken_by_the_write_that_it_waits_for() {
     last=
     for write in "${writes[@]}"; do ((write <= at)) && last=$write; done
     [[ -n $last ]] || return 1
-    if ((at - last > most)); then most=$((at - last)); fi
+    taken+=($((at - last)))
   done < <(for node in "${nodes[@]}"; do own_logs "$node"; done | grep 'Prepared a claim claim="default/real-' | awk -v day="$(date -u +%F)" '{ print day "T" $2 "Z" }')
-  figure="at most $((most / 1000)) ms"
-  ((most > 0 && most < 500000))
+  mapfile -t taken < <(printf '%s\n' "${taken[@]}" | sort -n)
+  median=${taken[${#taken[@]} / 2]:-0}
+  figure="$((median / 1000)) ms for half of ${#taken[@]}, at most $((${taken[-1]:-0} / 1000)) ms"
+  ((median > 0 && median < 250000))
 }
 
 # The second while the first one goes.
