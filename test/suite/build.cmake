@@ -15,7 +15,7 @@ step("build: cosign" GIVES cosign COST 10 COMMAND nice -n 19 test/packaging/imag
 set(cluster release controlplane)
 set(kubelets release controlplane containerd standin-plugin network-plugin checkpoints)
 
-step("build: unit tests and fuzz targets under ASan" GIVES asan COST 800 LOCK processors MINUTES 45 COMMAND scripts/build.sh asan tests cdom-fuzz)
+step("build: unit tests and fuzz targets under ASan" GIVES asan COST 800 LOCK processors MINUTES 75 COMMAND scripts/build.sh asan tests cdom-fuzz)
 set(sweeps fault_sweep_test wide_sweep_test daemon_sweep_test)
 list(TRANSFORM sweeps PREPEND test_simulation_scenarios_)
 list(APPEND sweeps test_simulation_plugin_sweep_test)
