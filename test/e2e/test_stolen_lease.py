@@ -17,7 +17,8 @@ from waiting import eventually
 
 CLUSTER = Setup(nodes=0)
 COUNT = 300
-LATENCY = 0.4  # Seconds. The controller has 16 writes under way at most, so to remove all labels takes 7 s.
+LATENCY = 0.4  # Seconds. To remove all labels takes 7 s.
+UNDER_WAY = 16  # Writes that the controller has sent and that have not arrived, at most.
 RENEW_DEADLINE = 10  # Seconds after the last renewal, for which a leader acts at most.
 
 
@@ -61,7 +62,7 @@ def bare_node(i, uid):
 
 @pytest.mark.usefixtures("nodes_are_deleted", "controllers_of_kubernetes_are_stopped")
 def test_a_lease_that_is_stolen_during_a_deletion_ends_all_writing(cluster, removed_later, slow_way):
-    """At its next renewal, and 100 ms after it has seen it."""
+    """At its next renewal. What it has sent by then may still arrive."""
     cluster.run_controller()
     removed_later(domain("doomed"))
     eventually("the domain has its children", lambda: cluster.condition("doomed", "Ready")["reason"], "Idle", within=20)
@@ -89,7 +90,9 @@ def test_a_lease_that_is_stolen_during_a_deletion_ends_all_writing(cluster, remo
     print(f"{left} of {COUNT} labels are left; seen {(seen - theft).total_seconds():.3f} s after the theft, "
           f"last write {(last - theft).total_seconds():.3f} s after it")
     assert 0 < left < COUNT, "no deletion was under way"
-    assert [one for one in written if (one[0] - seen).total_seconds() > 0.1] == []  # Both by the clock of this machine.
+    # Both by the clock of this machine.
+    assert len([one for one in written if (one[0] - seen).total_seconds() > 0.1]) <= UNDER_WAY
+    assert [one for one in written if (one[0] - seen).total_seconds() > LATENCY + 1] == []
     assert (last - theft).total_seconds() < RENEW_DEADLINE
     assert cluster.get("lease", "cdom-controller", DRIVER)["spec"]["holderIdentity"] == "thief"
 
