@@ -76,14 +76,18 @@ bool IsTrue(std::string_view value) {
   return std::ranges::find(kTrue, value) != kTrue.end();
 }
 
-// Returns whether all pods of the Deployment are of its newest template, and as many as it wants.
+bool WantsPods(json::View deployment) {
+  return deployment["spec"]["replicas"].AsInt().value_or(1) > 0;
+}
+
+// Returns whether all pods of the Deployment are of its newest template, and none is left if it
+// wants none.
 bool IsRolledOut(json::View deployment) {
   const auto number = [](json::View value) { return value.AsInt().value_or(0); };
   const json::View status = deployment["status"];
   const std::int64_t replicas = number(status["replicas"]);
-  const std::int64_t wanted = deployment["spec"]["replicas"].AsInt().value_or(1);
   return number(status["observedGeneration"]) >= number(deployment["metadata"]["generation"]) &&
-         number(status["updatedReplicas"]) == replicas && (wanted > 0 || replicas == 0);
+         number(status["updatedReplicas"]) == replicas && (WantsPods(deployment) || replicas == 0);
 }
 
 NvidiaController Judge(json::View deployment, json::View container, const kube::ObjectKey& lease) {
@@ -96,8 +100,7 @@ NvidiaController Judge(json::View deployment, json::View container, const kube::
     found.lease = {.ns = ValueOf(container, kLeaseNamespace),
                    .name = ValueOf(container, kLeaseName)};
   }
-  const bool has_pods = deployment["spec"]["replicas"].AsInt().value_or(1) > 0;
-  if (!has_pods) {
+  if (!WantsPods(deployment)) {
     found.is = IsRolledOut(deployment) ? Is::kAbsent : Is::kChanges;
   } else if (!elects) {
     found.is = Is::kActsAlone;
