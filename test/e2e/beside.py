@@ -12,6 +12,7 @@ from requests_of import READS, time_of
 ACCOUNT = f"system:serviceaccount:{DRIVER}:chart-service-account-controller"
 LEASE = "dra-driver-nvidia-gpu-controller"
 TERM = {"LEASE_DURATION": "3s", "RENEW_DEADLINE": "2s", "RETRY_PERIOD": "500ms"}
+TERM_FLAGS = tuple(f"--leader-election-{name.lower().replace('_', '-')}={value}" for name, value in TERM.items())
 ELECTS = {"LEADER_ELECTION_ENABLED": "true", "LEADER_ELECTION_LEASE_LOCK_NAME": LEASE, "LEADER_ELECTION_LEASE_LOCK_NAMESPACE": DRIVER,
           **{f"LEADER_ELECTION_{name}": value for name, value in TERM.items()}}
 SETTINGS = {"NAMESPACE": DRIVER, "IMAGE_NAME": "cdom:0.1.0"}

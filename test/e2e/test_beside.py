@@ -9,7 +9,7 @@ import signal
 
 import beside
 import pytest
-from beside import ELECTS, LEASE, TERM
+from beside import ELECTS, LEASE, TERM_FLAGS
 from cluster import ACCOUNT, Setup
 from endpoint import Endpoint
 from namespaces import DRIVER
@@ -22,8 +22,7 @@ CLUSTER = Setup(nodes=16, nodesim=("--job-duration", "12000"))
 pytestmark = pytest.mark.usefixtures("no_controller")
 KILLS = 50 if os.environ.get("CDOM_NIGHTLY") else 6
 LASTS = 3  # Seconds, the duration of the Lease.
-FLAGS = ("--beside-nvidia", "--membership-writer", "daemon", "--logging-format", "json", "--leader-election-lease-lock-name", LEASE,
-         *itertools.chain(*((f"--leader-election-{name.lower().replace('_', '-')}", value) for name, value in TERM.items())))
+FLAGS = ("--beside-nvidia", "--membership-writer", "daemon", "--logging-format", "json", "--leader-election-lease-lock-name", LEASE, *TERM_FLAGS)
 ALONE = "NVIDIA's controller acts without leader election"
 ELSEWHERE = "NVIDIA's controller elects on another Lease"
 SAME = "NVIDIA's controller elects on the same Lease"

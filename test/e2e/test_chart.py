@@ -4,6 +4,7 @@ import json
 import subprocess
 
 import pytest
+from beside import TERM_FLAGS
 from cluster import BEFORE, REPO, Setup
 from helm import CRDS, IN_RELEASE, MAJORS, WAIT, Helm, spec_of
 from namespaces import DRIVER
@@ -14,7 +15,6 @@ from waiting import eventually
 CLUSTER = Setup(manifests=None, controlplane=("--apiserver-arg", "--allow-privileged=true"), nodesim=("--job-duration", "2000"))
 RACK = {"rack": True}
 # What stays after an uninstallation, as the chart's page says: CRDs and the namespace, and what Kubernetes makes for each.
-SHORT_TERM = ("--leader-election-lease-duration", "3s", "--leader-election-renew-deadline", "2s", "--leader-election-retry-period", "500ms")
 KEPT = [f"left: {one}" for one in ("APIService v1beta1.resource.nvidia.com", f"ConfigMap {DRIVER} kube-root-ca.crt",
                                    *[f"CustomResourceDefinition {name}" for name in sorted(CRDS)], f"Namespace {DRIVER}",
                                    f"ServiceAccount {DRIVER} default")]
@@ -190,7 +190,7 @@ def test_beside_nvidias_chart_the_controller_elects_on_its_lease_and_leaves_its_
     lease = settings["LEADER_ELECTION_LEASE_LOCK_NAME"]
     config = tmp_path / "kubeconfig"
     config.write_text(json.dumps(cluster.config_of("cdom-controller", namespace=nvidias_chart)))
-    flags = ("--namespace", nvidias_chart, "--leader-election-lease-lock-name", lease, *SHORT_TERM)
+    flags = ("--namespace", nvidias_chart, "--leader-election-lease-lock-name", lease, *TERM_FLAGS)
     with cluster.replica("beside", *flags, kubeconfig=config, BESIDE_NVIDIA=settings["BESIDE_NVIDIA"]) as controller:
         eventually("NVIDIA's acts alone", lambda: controller.says("NVIDIA's controller acts without leader election"), within=20)
         cluster.kubectl("-n", nvidias_chart, "set", "env", "deployment/chart-controller", "LEADER_ELECTION_ENABLED=true",
