@@ -6,6 +6,7 @@ import subprocess
 LOG_LINES = 40
 AUDIT_ENTRIES = 80
 STATE_CHARACTERS = 6000
+PODS = 10
 
 
 def describe(cluster, namespace):
@@ -14,7 +15,8 @@ def describe(cluster, namespace):
              (f"Events of {namespace or 'all namespaces'}", lambda: events(cluster, namespace)),
              ("the controller's log", lambda: log(cluster)),
              (f"audit log of {namespace or 'the controller'}", lambda: audit(cluster, namespace)),
-             ("nodesim", lambda: nodes(cluster))]
+             ("nodesim", lambda: nodes(cluster)),
+             ("pods that are not ready", lambda: pods(cluster))]
     for title, get in parts:
         try:
             text = get()
@@ -62,8 +64,27 @@ def line_of(entry):
 
 
 def nodes(cluster):
-    if not cluster.nodesim:
+    if not getattr(cluster, "nodesim", None):
         return ""
     text = json.dumps(cluster.nodesim.state())
     (cluster.folder / "nodesim.json").write_text(text)
     return text if len(text) <= STATE_CHARACTERS else f"{text[:STATE_CHARACTERS]}... (all of it: {cluster.folder}/nodesim.json)"
+
+
+def pods(cluster):
+    """Of the driver, and the state of each of their containers."""
+    lines = []
+    unready = [one for one in cluster.list("pods", "cdom-system") if not is_ready(one)]
+    for one in unready[:PODS]:
+        about, status = one["metadata"], one.get("status", {})
+        lines.append(f"{about['name']} on {one['spec'].get('nodeName')}: {status.get('phase')} {status.get('message', '')} "
+                     f"made {about['creationTimestamp']} deleted {about.get('deletionTimestamp')}")
+        for container in [*status.get("initContainerStatuses", []), *status.get("containerStatuses", [])]:
+            lines.append(f"  {container['name']}: {container['restartCount']} restarts, {json.dumps(container['state'])}, "
+                         f"before that {json.dumps(container.get('lastState', {}))}")
+    return "\n".join(lines)
+
+
+def is_ready(pod):
+    return "deletionTimestamp" not in pod["metadata"] and any(
+        one["type"] == "Ready" and one["status"] == "True" for one in pod.get("status", {}).get("conditions", []))

@@ -96,7 +96,7 @@ def roll(nodes, *command):
     """Changes the plugin's DaemonSet by this command of kubectl. Returns once each node has one pod of it, a new one."""
     before = {one["metadata"]["name"] for one in nodes.plugins()}
     nodes.kubectl("-n", "cdom-system", *command)
-    nodes.kubectl("-n", "cdom-system", "rollout", "status", PLUGINS, "--timeout=120s")
+    nodes.kubectl("-n", "cdom-system", "rollout", "status", PLUGINS, "--timeout=240s")
 
     def is_over():
         now = {one["metadata"]["name"] for one in nodes.plugins()}
@@ -555,7 +555,7 @@ def plugin_pods(nodes, change):
         yield lambda: next((one for one in nodes.plugins() if one["metadata"]["name"] not in old), None)
     finally:
         put(before)
-        nodes.kubectl("-n", "cdom-system", "rollout", "status", PLUGINS, "--timeout=120s")
+        nodes.kubectl("-n", "cdom-system", "rollout", "status", PLUGINS, "--timeout=240s")
         eventually("each node has one plugin", lambda: len(nodes.plugins()) == len(NODES), within=90)
 
 
