@@ -1,23 +1,29 @@
 #!/usr/bin/env bash
 # Runs the simulation's sweeps, and says how many runs they had.
 #
-#   sweeps.sh [--preset asan] [--part 2/8] [--one-of 4] [LEAST LEAST_FAULTED]
+#   sweeps.sh [--preset asan] [--part 2/8 | --part any/3] [--one-of 4] [LEAST LEAST_FAULTED]
 #
-# --part: of every eight tests of CTest the second. --one-of: one of four parts of each program's cases, which the commit's hash
-# chooses.
+# --part: of every eight tests of CTest the second; any: the one that the commit's hash chooses. --one-of: one of four parts of the
+# cases of each program, where a program is one test of CTest; the commit's hash chooses it, too.
 # LEAST, LEAST_FAULTED: the sweeps of the controller must have at least so many runs, and at least so many of them with a fault,
 # each another pair of a request and a fault.
 set -uo pipefail
 
 preset=release
 part=1/1
+commit=$(git rev-parse HEAD)
+# chosen N: a number from 0 to N - 1.
+chosen() { echo $((16#${commit: -6} % $1)); }
 while [[ ${1:-} == --* ]]; do
   case $1 in
     --preset) preset=$2 ;;
-    --part) part=$2 ;;
+    --part)
+      part=$2
+      if [[ $part == any/* ]]; then part=$(($(chosen "${part#*/}") + 1))/${part#*/}; fi
+      echo "part $part"
+      ;;
     --one-of)
-      commit=$(git rev-parse HEAD)
-      export GTEST_TOTAL_SHARDS=$2 GTEST_SHARD_INDEX=$((16#${commit: -6} % $2))
+      export GTEST_TOTAL_SHARDS=$2 GTEST_SHARD_INDEX=$(chosen "$2")
       echo "of $2 parts number $GTEST_SHARD_INDEX"
       ;;
     *) echo "sweeps: unknown option $1" >&2 && exit 2 ;;
