@@ -58,8 +58,8 @@ def test_eventually_prints_wanted_last_value_and_three_last_changes_with_seconds
     with pytest.raises(TimedOut) as caught:
         eventually("the letter", one_by_one(*values), "z", within=10)
     assert str(caught.value).splitlines() == [
-        "after 10 s: the letter", "  wanted: 'z'", "  got:    'd'", "  how it came, by seconds:",
-        "      1.0: 'b'", "      2.0: 'c'", "      3.0: 'd'"]
+        "after 11 s: the letter", "  wanted: 'z'", "  got:    'd'", "  how it came, by seconds:",
+        "      1.0: 'b'", "      2.0: 'c'", "      3.2: 'd'"]
 
 
 @pytest.mark.parametrize("error", [KeyError("status"), TypeError("None"), ConnectionRefusedError(), CommandFailed("kubectl")])

@@ -43,7 +43,8 @@ def eventually(what, get, wanted=_is_true, within=60):
             return value
         if now >= within and (looks >= LOOKS_MIN or within == 0):
             raise TimedOut(explain(what, wanted, now, changes))
-        time.sleep(0.2)  # Between two looks.
+        # A look starts kubectl in most cases, and many that wait long leave the processors nothing to get there with.
+        time.sleep(min(max(0.2, now / 10), 0.8))
 
 
 def matches(value, wanted):
