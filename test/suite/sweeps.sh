@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the simulation's sweeps, and says how many runs they had.
 #
-#   sweeps.sh [--preset asan] [--part 2/8 | --part any/3] [--one-of 4] [LEAST LEAST_FAULTED]
+#   sweeps.sh [--preset asan] [--part 2/8 | --part any/5] [--one-of 4] [LEAST LEAST_FAULTED]
 #
 # --part: of every eight tests of CTest the second; any: the one that the commit's hash chooses. --one-of: one of four parts of the
 # cases of each program, where a program is one test of CTest; the commit's hash chooses it, too.
