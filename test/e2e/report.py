@@ -3,6 +3,8 @@
 import json
 import subprocess
 
+from namespaces import DRIVER, is_ready
+
 LOG_LINES = 40
 AUDIT_ENTRIES = 80
 STATE_CHARACTERS = 6000
@@ -74,7 +76,7 @@ def nodes(cluster):
 def pods(cluster):
     """Of the driver, and the state of each of their containers."""
     lines = []
-    unready = [one for one in cluster.list("pods", "cdom-system") if not is_ready(one)]
+    unready = [one for one in cluster.list("pods", DRIVER) if not is_ready(one)]
     for one in unready[:PODS]:
         about, status = one["metadata"], one.get("status", {})
         lines.append(f"{about['name']} on {one['spec'].get('nodeName')}: {status.get('phase')} {status.get('message', '')} "
@@ -83,8 +85,3 @@ def pods(cluster):
             lines.append(f"  {container['name']}: {container['restartCount']} restarts, {json.dumps(container['state'])}, "
                          f"before that {json.dumps(container.get('lastState', {}))}")
     return "\n".join(lines)
-
-
-def is_ready(pod):
-    return "deletionTimestamp" not in pod["metadata"] and any(
-        one["type"] == "Ready" and one["status"] == "True" for one in pod.get("status", {}).get("conditions", []))
