@@ -200,8 +200,10 @@ function(cdom_library)
     endif()
     target_compile_options(${target} PRIVATE ${CDOM_OPTIONS_${use}} ${CDOM_PRECOMPILED_${use}})
     if(ARG_COVERED AND CDOM_COVERAGE)
-      # By these names, since ccache takes -fprofile-instr-generate as bound to the folder of the build.
-      target_compile_options(${target} PRIVATE "SHELL:-Xclang -fprofile-instrument=clang" "SHELL:-Xclang -fcoverage-mapping")
+      # By these names, since ccache takes -fprofile-instr-generate as bound to the folder of the build. An object serves
+      # other checkouts, so it names its sources from the folder of the build, and scripts/coverage.sh says which that is.
+      target_compile_options(${target} PRIVATE "SHELL:-Xclang -fprofile-instrument=clang" "SHELL:-Xclang -fcoverage-mapping"
+        -fcoverage-compilation-dir=.)
       target_link_options(${target} PUBLIC -fprofile-instr-generate)
     endif()
   else()

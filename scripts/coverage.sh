@@ -26,7 +26,7 @@ objects=()
 run() {
   local name=$1 test
   shift
-  objects=(--instr-profile="$profiles/$name.profdata" "$build/$1")  # Each other one stands behind --object.
+  objects=(--compilation-dir="$repo/$build" --instr-profile="$profiles/$name.profdata" "$build/$1")  # Each other one stands behind --object.
   for test in "$@"; do
     # Their cases are counted where they are run as tests.
     LLVM_PROFILE_FILE=$profiles/$name.${test//\//_}.profraw "$build/$test" --gtest_brief=1 >"$profiles/output" ||
