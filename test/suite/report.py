@@ -4,8 +4,8 @@
     report.py RESULTS.xml SECONDS [LIMIT_MINUTES]
 
 A step runs many cases, and says so in its output: GoogleTest with "[  PASSED  ] 3 tests.", everything else with a line
-"PASS name" or "FAIL name" for each. A test that CTest runs inside a step, or a step, is one case if it says nothing, such as
-a build. A step that failed without naming a case counts as one that failed. If the run took longer than LIMIT_MINUTES, that is a failure,
+"PASS name" or "FAIL name" for each. A case that was not run says "SKIP name (why)": it is printed, and counts as nothing. A test that
+CTest runs inside a step, or a step, is one case if it says nothing, such as a build. A step that failed without naming a case counts as one that failed. If the run took longer than LIMIT_MINUTES, that is a failure,
 too; on a machine that is slower than the one for which the limit was set, the limit is longer in the same ratio.
 """
 
@@ -23,19 +23,20 @@ LISTED = re.compile(r"^(?:\d+: )?\[  FAILED  \] ([^ ,]+)(?:, where .*(?<! ms\)))
 BEGUN = re.compile(r"^(\d+: )?\[ RUN      \] ([^ ]+)$")
 CASE = re.compile(r"^(?:(\d+): )?(PASS|FAIL) (.+)$")
 INSIDE = re.compile(r"^ *\d+/\d+ Test +#(\d+): (.+?) \.*(   Passed|\*\*\*\w+)")
+SKIPPED = re.compile(r"^SKIP (.+)$")
 PROCESSOR = re.compile(r"^step: (\d+) s of processor$")
 # Work for a processor, and the seconds that it took on the machine for which the limit was set.
 WORK = "import time; n = 0\nfor i in range(12_000_000): n = n * 31 + i & 0xffffffff\nprint(time.process_time())"
 WORK_SECONDS = 2.0
 LINES_SHOWN = 80  # Of a step that failed; the rest is in the file that CTest has written.
 
-Step = collections.namedtuple("Step", "name seconds processor passed failed failures output")
+Step = collections.namedtuple("Step", "name seconds processor passed failed failures skipped output")
 
 
 def read_step(name, status, seconds, output):
     """A Step. `status` is CTest's: run, fail, notrun or disabled."""
     passed = failed = processor = 0
-    failures = []
+    failures, skipped = [], []
     counted, counted_bad = set(), set()  # Tests inside that said how many cases they had, and that one of them failed.
     for line in output.splitlines():
         if found := PASSED.match(line):
@@ -53,6 +54,8 @@ def read_step(name, status, seconds, output):
                 failed += 1
                 failures.append(found[3])
                 counted_bad.add(found[1])
+        elif found := SKIPPED.match(line):
+            skipped.append(found[1])
         elif found := INSIDE.match(line):
             is_good = found[3].endswith("Passed")
             passed += is_good and found[1] not in counted
@@ -61,12 +64,12 @@ def read_step(name, status, seconds, output):
                 failures.append(found[2])
         elif found := PROCESSOR.match(line):
             processor = int(found[1])
-    if status == "run" and passed + failed == 0:
+    if status == "run" and passed + failed + len(skipped) == 0:
         passed = 1
     if status != "run" and failed == 0:
         failed = 1
         failures = ["not run: what it needs failed" if status == "notrun" else "it ended with a failure"]
-    return Step(name, seconds, processor, passed, failed, failures, output)
+    return Step(name, seconds, processor, passed, failed, failures, skipped, output)
 
 
 def shown(output):
@@ -126,6 +129,9 @@ def main(file, seconds, limit_minutes=None, slower=slowness):
             print("\n".join(shown(step.output)))
     print(f"\nin {float(seconds) / 60:.1f} minutes; by label, and the longest steps, of which several run at a time:")
     print("\n".join(table(steps)))
+    if skipped := [f"  SKIP {step.name}: {one}" for step in steps for one in step.skipped]:
+        print("\nwhat was not run:")
+        print("\n".join(skipped))
     failures = [f"{step.name}: {one}" for step in steps for one in step.failures]
     passed, failed = (sum(getattr(one, field) for one in steps) for field in ("passed", "failed"))
     if limit_minutes and float(seconds) > 60 * float(limit_minutes):

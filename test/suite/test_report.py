@@ -51,6 +51,14 @@ def test_lines_of_cases_are_counted_and_words_inside_of_a_line_are_not():
     assert counts("fail", "PASS one\nFAIL two\n") == (1, 1)
 
 
+def test_a_case_that_was_not_run_counts_as_nothing_and_is_printed_with_its_reason(tmp_path, capsys):
+    assert counts("run", "PASS one\nSKIP two (needs Kubernetes 1.36)\n") == (1, 0)
+    assert counts("run", "SKIP two (needs Kubernetes 1.36)\n") == (0, 0)
+    results = run(tmp_path, 'step("e2e: a" REQUIRED "echo PASS one; echo SKIP two: needs more")\n')
+    assert report.main(results, 61) == 0
+    assert "\nwhat was not run:\n  SKIP e2e: a: two: needs more\n1 passed, 0 failed\n" in capsys.readouterr().out
+
+
 def test_a_step_that_names_no_case_is_one():
     assert counts("run", "[17/17] Linking\n") == (1, 0)
     assert counts("fail", "error: no such file\n") == (0, 1)
