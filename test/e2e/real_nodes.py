@@ -49,6 +49,10 @@ class RealNodes(ControlPlane):
             self._process.stdin.close()
             self._process.wait(120)
 
+    def load(self, layout, name):
+        """Gives every node the image in that OCI layout, under that name."""
+        subprocess.run([REAL_NODES / "realnodes", "load", self._cluster, layout, name], check=True)
+
     # --- Nodes
 
     def run(self, node, *command, stdin=None):

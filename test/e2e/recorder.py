@@ -1,7 +1,10 @@
 """Every state of objects that the API server tells of, not samples."""
 
+import contextlib
 import subprocess
 import threading
+
+from waiting import eventually
 
 
 class Recorder:
@@ -32,3 +35,38 @@ class Recorder:
                 self._lines.append(line.rstrip("\n"))
             self._process.wait()
             self._ends.wait(0.1)  # Between two watches.
+
+
+@contextlib.contextmanager
+def recorded(cluster):
+    """What becomes of domains, pods and DaemonSets meanwhile: a Recorder of each, by the kind."""
+    status = "{.object.status.containerStatuses[0]."
+    kinds = {
+        "computedomains": '{.object.status.status} {.object.status.conditions[?(@.type=="Ready")].status}',
+        "pods": "{.object.metadata.uid} " + status + "containerID} " + status + "state.running.startedAt} "
+                + status + "restartCount} {.object.metadata.deletionTimestamp}",
+        "daemonsets": "{.object.metadata.uid} {.object.metadata.generation}"}
+    recorders = {kind: Recorder(cluster, kind, fields) for kind, fields in kinds.items()}
+    try:
+        for kind, one in recorders.items():
+            eventually(f"{kind} are recorded", one.lines, within=20)
+        yield recorders
+    finally:
+        for one in recorders.values():
+            one.stop()
+
+
+def states(lines):
+    """Of each object all states that it had, in order, each of them once."""
+    found = {}
+    for line in lines:
+        _, name, state = line.split(" ", 2)
+        if state not in found.setdefault(name, []):
+            found[name].append(state)
+    return found
+
+
+def several(lines):
+    """The objects with more than one state, and those that were deleted."""
+    return {name: all_of for name, all_of in states(lines).items() if len(all_of) > 1}, [
+        line for line in lines if line.startswith("DELETED")]

@@ -1,6 +1,5 @@
 """An upgrade from an earlier commit: domains and jobs run while manifests and controller change under them."""
 
-import contextlib
 import json
 import pathlib
 import re
@@ -11,7 +10,7 @@ from cluster import BEFORE, REPO, Cluster, Setup
 from clusters import started
 from namespaces import Namespace, conditions
 from objects import LABEL, domain, job, pod_on, workers
-from recorder import Recorder
+from recorder import recorded, several, states
 from waiting import eventually
 
 COUNTS = {"worker-a": 3, "worker-b": 2}
@@ -32,44 +31,9 @@ def cluster(request, programs, before):
         yield made
 
 
-@contextlib.contextmanager
-def recorded(cluster):
-    """What becomes of domains, pods and DaemonSets meanwhile."""
-    status = "{.object.status.containerStatuses[0]."
-    kinds = {
-        "computedomains": '{.object.status.status} {.object.status.conditions[?(@.type=="Ready")].status}',
-        "pods": "{.object.metadata.uid} " + status + "containerID} " + status + "state.running.startedAt} "
-                + status + "restartCount} {.object.metadata.deletionTimestamp}",
-        "daemonsets": "{.object.metadata.uid} {.object.metadata.generation}"}
-    recorders = {kind: Recorder(cluster, kind, fields) for kind, fields in kinds.items()}
-    try:
-        for kind, one in recorders.items():
-            eventually(f"{kind} are recorded", one.lines, within=20)
-        yield recorders
-    finally:
-        for one in recorders.values():
-            one.stop()
-
-
 def of_workers(lines, uids):
     """Without what belongs to domains and pods that came later."""
     return [line for line in lines if re.search(f" worker-[ab]-| computedomain-daemon-({'|'.join(uids)})", line)]
-
-
-def states(lines):
-    """Of each object all states that it had, in order, each of them once."""
-    found = {}
-    for line in lines:
-        _, name, state = line.split(" ", 2)
-        if state not in found.setdefault(name, []):
-            found[name].append(state)
-    return found
-
-
-def several(lines):
-    """The objects with more than one state, and those that were deleted."""
-    return {name: all_of for name, all_of in states(lines).items() if len(all_of) > 1}, [
-        line for line in lines if line.startswith("DELETED")]
 
 
 def serve(namespace):

@@ -39,6 +39,8 @@ step("e2e: placement, two hundred times" NIGHTLY NEEDS ${cluster} MINUTES 60 ENV
      COMMAND ${pytest} "--programs=${release}" test/e2e/test_placement_on_nodes.py -k five_kinds)
 step("e2e: beside NVIDIA, fifty kills" NIGHTLY NEEDS ${cluster} nvidia-controller MINUTES 60 ENVIRONMENT CDOM_NIGHTLY=1
      COMMAND ${pytest} "--programs=${release}" test/e2e/test_beside.py -k killed)
+step("realnodes: upgrade in any order" NIGHTLY NEEDS ${kubelets} images-before LOCK kubelets MINUTES 60 ENVIRONMENT CDOM_NIGHTLY=1
+     COMMAND ${pytest} "--programs=${release}" test/e2e/test_upgrade_on_real_nodes.py)
 step("realnodes: long cycles" NIGHTLY NEEDS ${kubelets} LOCK kubelets MINUTES 60 ENVIRONMENT CDOM_NIGHTLY=1
      COMMAND "${realnodes}/realnodes_test.sh" "${release}")
 step("build: dependencies of images for arm64" NIGHTLY GIVES arm64 COMMAND scripts/deps.sh nightly)
