@@ -3,6 +3,7 @@
     python3 -m pytest test/e2e --programs build/release/bin [-k PATTERN] [--lf] [--keep]
 """
 
+import os
 import pathlib
 import re
 
@@ -33,12 +34,24 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    config.addinivalue_line("markers", "since_kubernetes(version, reason): not run on an older version, which lacks what the reason names")
     if config.getoption("--keep"):
         config.option.maxfail = 1
 
 
 def pytest_collection_modifyitems(items):
     items[:] = stages.in_order(items)
+    # Without CDOM_KUBERNETES it is the version of test/cluster/controlplane/go.mod, which has all that cases need.
+    version = os.environ.get("CDOM_KUBERNETES")
+    for item in items if version else []:
+        for mark in item.iter_markers("since_kubernetes"):
+            if minor_of(version) < minor_of(mark.args[0]):
+                item.add_marker(pytest.mark.skip(reason=f"needs Kubernetes {mark.args[0]}: {mark.args[1]}"))
+
+
+def minor_of(version):
+    """36 of 1.36 and of 1.36.3."""
+    return int(version.split(".")[1])
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -3,6 +3,11 @@
 step("build: release programs" GIVES release COST 1000 LOCK processors
      COMMAND scripts/build.sh release cluster_programs)
 step("build: control plane" GIVES controlplane COST 1000 COMMAND "${controlplane}/build.sh")
+file(GLOB other_kubernetes CONFIGURE_DEPENDS RELATIVE "${controlplane}/versions" "${controlplane}/versions/*")
+foreach(version IN LISTS other_kubernetes)
+  step("build: Kubernetes ${version}" NIGHTLY GIVES kubernetes-${version} LOCK processors MINUTES 60
+       ENVIRONMENT CDOM_KUBERNETES=${version} COMMAND "${controlplane}/build.sh")
+endforeach()
 step("build: containerd" GIVES containerd COST 900 COMMAND nice -n 19 "${realnodes}/build.sh")
 step("build: stand-in for a kubelet plugin" GIVES standin-plugin COST 900 COMMAND nice -n 19 "${realnodes}/plugin/build.sh")
 step("build: network plugin" GIVES network-plugin COST 900 COMMAND nice -n 19 "${realnodes}/netpol/build.sh")

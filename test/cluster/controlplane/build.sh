@@ -3,6 +3,7 @@
 # prints the directory they are in. Standard output is that one line; everything else goes to standard error.
 #
 #   dir=$(test/cluster/controlplane/build.sh)
+#   dir=$(CDOM_KUBERNETES=1.37.2 test/cluster/controlplane/build.sh)    another version than that of go.mod: see versions/
 #
 # The result is kept outside the tree, under a name made from all that decides what is built, so a second call
 # is quick and two versions can lie side by side. The first build needs Go and takes several minutes.
@@ -11,13 +12,21 @@ set -euo pipefail
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 name=controlplane/build.sh
 
+if [[ -n ${CDOM_KUBERNETES:-} ]]; then
+  modfile=$here/versions/$CDOM_KUBERNETES/go.mod
+  if [[ ! -f $modfile ]]; then
+    printf '%s: CDOM_KUBERNETES: there is no version %s, but: %s\n' "$name" "$CDOM_KUBERNETES" "$(cd -- "$here/versions" && echo *)" >&2
+    exit 1
+  fi
+fi
+
 # shellcheck source=go_cache.sh
 source "$here/go_cache.sh"
 
 case ${1-} in
   '') ;;
   -h | --help)
-    sed -n '2,8s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+    sed -n '2,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
     exit 0
     ;;
   *) die "takes no arguments, got '$1'. Call it as: dir=\$(test/cluster/controlplane/build.sh)" ;;
@@ -25,7 +34,7 @@ esac
 
 version=$(required k8s.io/kubernetes)
 [[ $version =~ ^v([0-9]+)\.([0-9]+)\. ]] ||
-  die "$here/go.mod names no version of k8s.io/kubernetes. Restore the file."
+  die "$modfile names no version of k8s.io/kubernetes. Restore the file."
 major=${BASH_REMATCH[1]}
 minor=${BASH_REMATCH[2]}
 
@@ -38,7 +47,7 @@ ldflags+=" -X $component.gitVersion=$version -X $component.gitMajor=$major -X $c
 ldflags+=" -X $client.gitVersion=$version -X $client.gitMajor=$major -X $client.gitMinor=$minor"
 
 key=$({
-  cat -- "$here/go.sum" "$here/go.mod" "$here/main.go" "$here/kubectl/main.go"
+  cat -- "${modfile%.mod}.sum" "$modfile" "$here/main.go" "$here/kubectl/main.go"
   printf '%s\n' "$ldflags" "${go_options[@]}"
 } | sha256sum)
 dir=$(go_cache controlplane)/${key:0:16}

@@ -1,9 +1,11 @@
 # What is built with Go once and kept outside of the tree. Sourced by each build.sh, with `set -euo pipefail`, `here` (the folder
-# of its go.mod) and `name` (its own, for messages).
+# of its go.mod) and `name` (its own, for messages); `modfile`, if another file than that go.mod says the versions.
 # shellcheck shell=bash disable=SC2154
 
 # shellcheck source=quietly.sh
 source "$(dirname -- "${BASH_SOURCE[0]}")/quietly.sh"
+
+modfile=${modfile:-$here/go.mod}
 
 die() {
   printf '%s: %s\n' "$name" "$*" >&2
@@ -18,18 +20,18 @@ go_cache() {
 }
 
 # The version of a module in go.mod, which is the one place that names them.
-required() { awk -v module="$1" '$1 == module && $2 ~ /^v/ { print $2; exit }' "$here/go.mod"; }
+required() { awk -v module="$1" '$1 == module && $2 ~ /^v/ { print $2; exit }' "$modfile"; }
 version_of() {  # version_of MODULE: the same, which must be there
   local version
   version=$(required "$1")
-  [[ -n $version ]] || die "$here/go.mod names no version of $1. Restore the file."
+  [[ -n $version ]] || die "$modfile names no version of $1. Restore the file."
   printf '%s\n' "$version"
 }
 
 # Go 1.21 and later fetch the toolchain that go.mod asks for; an older one fails on go.mod in words that do not say so.
 need_go() {
   local needed found fix
-  needed=$(awk '$1 == "go" { print $2; exit }' "$here/go.mod")
+  needed=$(awk '$1 == "go" { print $2; exit }' "$modfile")
   fix="Install Go $needed or later (https://go.dev/dl) and put its bin directory on PATH"
   command -v go >/dev/null || die "needs 'go' for the first build and finds none on PATH. $fix."
   found=$(GOTOOLCHAIN=local go env GOVERSION 2>/dev/null || true)
@@ -73,7 +75,7 @@ go_options=(-buildvcs=false -trimpath -gcflags=all=-dwarf=false)
 go_key() {
   local key
   key=$({
-    cat -- "$here/go.sum" "$here/go.mod" "$@"
+    cat -- "${modfile%.mod}.sum" "$modfile" "$@"
     printf '%s\n' "${options[@]}" "${go_options[@]}"
   } | sha256sum)
   printf '%s\n' "${key:0:16}"
@@ -110,6 +112,6 @@ in_module() {
   shift
   (
     cd -- "$here" || exit
-    GOOS='' GOARCH='' GOWORK=off CGO_ENABLED=0 GOGC=400 GOMEMLIMIT=1GiB go "$1" -mod=readonly "${go_options[@]}" "${@:2}" >"$output" {lock}>&-
+    GOOS='' GOARCH='' GOWORK=off CGO_ENABLED=0 GOGC=400 GOMEMLIMIT=1GiB go "$1" -modfile="$modfile" -mod=readonly "${go_options[@]}" "${@:2}" >"$output" {lock}>&-
   )
 }
