@@ -41,6 +41,13 @@ class Setup(typing.NamedTuple):
 
 DEFAULT = Setup(nodesim=("--gpus", "4"))  # Of a module that says nothing.
 
+
+def built_before(*options):
+    """The folder with what test/e2e/build_before.sh builds of the commit BEFORE."""
+    built = subprocess.run([REPO / "test/e2e/build_before.sh", BEFORE, *options], check=True, stdout=subprocess.PIPE, text=True)
+    return pathlib.Path(built.stdout.strip())
+
+
 class ControlPlane:
     """A cluster as its API server shows it: by kubectl, and by the audit log."""
 

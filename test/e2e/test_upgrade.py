@@ -1,12 +1,10 @@
 """An upgrade from an earlier commit: domains and jobs run while manifests and controller change under them."""
 
 import json
-import pathlib
 import re
-import subprocess
 
 import pytest
-from cluster import BEFORE, REPO, Cluster, Setup
+from cluster import REPO, Cluster, Setup, built_before
 from clusters import started
 from namespaces import Namespace, conditions
 from objects import LABEL, domain, job, pod_on, workers
@@ -19,8 +17,7 @@ COUNTS = {"worker-a": 3, "worker-b": 2}
 @pytest.fixture(scope="module")
 def before():
     """A folder with manifests and controller of the earlier commit."""
-    built = subprocess.run([REPO / "test/e2e/build_before.sh", BEFORE], check=True, stdout=subprocess.PIPE, text=True)
-    return pathlib.Path(built.stdout.strip())
+    return built_before()
 
 
 @pytest.fixture

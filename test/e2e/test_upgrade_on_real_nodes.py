@@ -2,12 +2,11 @@
 
 import itertools
 import os
-import pathlib
 import re
 import subprocess
 
 import pytest
-from cluster import BEFORE, REPO
+from cluster import REPO, built_before
 from kustomizations import objects_in
 from namespaces import conditions
 from objects import domain
@@ -29,6 +28,7 @@ class Versions:
         self._nodes = nodes
         self._trees = {"now": REPO, "before": before}
         self._folder = folder
+        self._made = {}  # By versions of manifests and daemons: the objects.
 
     def install(self, shared, controller, plugin, daemons):
         """Applies these versions, and waits until they run. `shared` is what is no component: CRDs, permissions, policies."""
@@ -51,29 +51,25 @@ class Versions:
 
     def _objects(self, version, daemons, component):
         """What that version's manifests have for the component."""
-        folder = self._folder / f"{version}-{daemons}"
-        if not folder.exists():
+        key = (version, daemons)
+        if key not in self._made:
+            folder = self._folder / "-".join(key)
             self._write(folder, version, daemons)
-        text = self._nodes.kubectl("create", "--dry-run=client", "--validate=false", "-k", folder, "-o", "json")
-        return [one for one in objects_in(text) if component_of(one) == component]
+            self._made[key] = objects_in(
+                self._nodes.kubectl("create", "--dry-run=client", "--validate=false", "-k", folder, "-o", "json"))
+        return [one for one in self._made[key] if component_of(one) == component]
 
     def _write(self, folder, version, daemons):
         """As test/cluster/realnodes writes it, with the images of these versions."""
-        made = ('repo=$1 bin= cluster= nodes=()\nkubectl() { :; }\nin_node() { :; }\n'
-                'source "$2/gpu_nodes.sh"\nwhole_site "$3"')
+        made = 'repo=$1; source "$2/gpu_nodes.sh"; whole_site "$3"'
         subprocess.run(["bash", "-euc", made, "bash", self._trees[version], REAL_NODES, folder], check=True)
         file = folder / "kustomization.yaml"
-        image = f"registry.example.com/cdom-driver:{tag_of(file)}"
-        text = file.read_text().replace(
-            f"IMAGE_NAME={image}]", f"IMAGE_NAME={image.replace(REGISTRY['now'], REGISTRY[daemons])}, MEMBERSHIP_WRITER=controller]")
+        text, images = re.subn(rf"IMAGE_NAME={REGISTRY['now']}(/[^]]+)\]",
+                               rf"IMAGE_NAME={REGISTRY[daemons]}\1, MEMBERSHIP_WRITER=controller]", file.read_text())
+        assert images == 1
         names = "".join(f"- {{name: {REGISTRY['now']}/{name}, newName: {REGISTRY[version]}/{name}}}\n"
                         for name in ("cdom-controller", "cdom-driver"))
         file.write_text(f"{text}replicas: [{{name: cdom-controller, count: 1}}]\nimages:\n{names}")
-
-
-def tag_of(kustomization):
-    """The version in the name of the daemons' image."""
-    return re.search(r"IMAGE_NAME=[^ ]+:([0-9.]+)\]", kustomization.read_text())[1]
 
 
 def component_of(one):
@@ -85,8 +81,7 @@ def component_of(one):
 
 @pytest.fixture(scope="module")
 def versions(nodes, tmp_path_factory):
-    built = subprocess.run([REPO / "test/e2e/build_before.sh", BEFORE, "--images"], check=True, stdout=subprocess.PIPE, text=True)
-    before = pathlib.Path(built.stdout.strip())
+    before = built_before("--images")
     for image in ("controller", "driver"):
         nodes.load(before / f"image-{image}", f"{REGISTRY['before']}/cdom-{image}")
     made = Versions(nodes, before, tmp_path_factory.mktemp("sites"))

@@ -4,9 +4,10 @@
     report.py RESULTS.xml SECONDS [LIMIT_MINUTES]
 
 A step runs many cases, and says so in its output: GoogleTest with "[  PASSED  ] 3 tests.", everything else with a line
-"PASS name" or "FAIL name" for each. A case that was not run says "SKIP name (why)": it is printed, and counts as nothing. A test that
-CTest runs inside a step, or a step, is one case if it says nothing, such as a build. A step that failed without naming a case counts as one that failed. If the run took longer than LIMIT_MINUTES, that is a failure,
-too; on a machine that is slower than the one for which the limit was set, the limit is longer in the same ratio.
+"PASS name" or "FAIL name" for each. A case that was not run says "SKIP name (why)": it is printed, and counts as nothing.
+A test that CTest runs inside a step, or a step, is one case if it says nothing, such as a build. A step that failed
+without naming a case counts as one that failed. If the run took longer than LIMIT_MINUTES, that is a failure, too; on a machine
+that is slower than the one for which the limit was set, the limit is longer in the same ratio.
 """
 
 import collections

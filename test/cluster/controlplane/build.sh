@@ -12,16 +12,11 @@ set -euo pipefail
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 name=controlplane/build.sh
 
-if [[ -n ${CDOM_KUBERNETES:-} ]]; then
-  modfile=$here/versions/$CDOM_KUBERNETES/go.mod
-  if [[ ! -f $modfile ]]; then
-    printf '%s: CDOM_KUBERNETES: there is no version %s, but: %s\n' "$name" "$CDOM_KUBERNETES" "$(cd -- "$here/versions" && echo *)" >&2
-    exit 1
-  fi
-fi
+modfile=$here/${CDOM_KUBERNETES:+versions/$CDOM_KUBERNETES/}go.mod
 
 # shellcheck source=go_cache.sh
 source "$here/go_cache.sh"
+[[ -f $modfile ]] || die "CDOM_KUBERNETES: there is no version ${CDOM_KUBERNETES:-}, but: $(cd -- "$here/versions" && echo *)"
 
 case ${1-} in
   '') ;;
