@@ -176,8 +176,11 @@ TEST_F(PrepareTest, CheckThatMayWaitAsksUntilImexIsReady) {
 
 TEST_F(PrepareTest, CheckWhosePatienceEndsSaysWhatWasSaidLast) {
   Script("nvidia-imex-ctl", std::string(kCounts) + "echo asked $n");
-  patience_ = std::chrono::milliseconds(150);
-  EXPECT_EQ(NotReady(), "IMEX is not ready: asked 2 ");
+  patience_ = std::chrono::milliseconds(300);
+  const std::string said = NotReady();
+  // How often that is depends on how fast the machine starts the script.
+  const std::size_t asked = Read("nvidia-imex-ctl.asked").size();
+  EXPECT_EQ(said, "IMEX is not ready: asked " + std::to_string(asked) + " ");
 }
 
 TEST_F(PrepareTest, CheckIsPatientOnlyWhileTheDaemonIsYoung) {

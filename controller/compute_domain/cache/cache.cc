@@ -63,6 +63,18 @@ bool Waits(const api::ResourceClaim& claim) {
   return claim.node.empty() && !claim.meta.deleting && !claim.channel_domain.empty();
 }
 
+// Returns the UID of the pod that the claim was made for, or its own if it was made for none.
+const kube::Uid& UserOf(const api::ResourceClaim& claim) {
+  const auto pod = std::ranges::find(claim.meta.owners, "Pod", &kube::OwnerReference::kind);
+  return pod == claim.meta.owners.end() ? claim.meta.uid : pod->uid;
+}
+
+constexpr std::size_t kReleasedMax = 10'000;
+
+bool IsReleased(const std::set<kube::Uid>& released, const api::ResourceClaim& claim) {
+  return claim.node.empty() && released.contains(UserOf(claim));
+}
+
 Keys OfClaim(const api::ResourceClaim& claim) {
   Keys keys = DomainsOf(claim);
   for (const std::string& uid : OfUid(claim.channel_domain)) {
@@ -240,9 +252,10 @@ void Cache::OnClaim(const std::shared_ptr<const api::ResourceClaim>& before,
   released_.With([&](auto& released) {
     const bool is_released =
         before && after && !before->node.empty() && Waits(*after) && !after->meta.owners.empty();
-    const bool is_over = !after || !after->node.empty();
-    if (is_over && before) released.erase(before->meta.uid);
-    if (is_released) released.insert(after->meta.uid);
+    if (after && !after->node.empty() && before) released.erase(UserOf(*before));
+    if (!is_released) return;
+    if (released.size() == kReleasedMax) released.erase(released.begin());
+    released.insert(UserOf(*after));
   });
   Report<api::ResourceClaim>(
       changed_, [this](const auto& claim) { return DomainsConcernedBy(claim); })(before, after);
@@ -320,7 +333,7 @@ Observed Cache::Gather(const std::string& uid) const {
   TakeClaims(observed);
   released_.With([&](const auto& released) {
     std::erase_if(children.claims,
-                  [&](const auto& claim) { return released.contains(claim.meta.uid); });
+                  [&](const auto& claim) { return IsReleased(released, claim); });
   });
   Take(nodes_, uid, children.labelled_nodes);
   for (const auto& driver : driver_namespaces_) {
@@ -435,7 +448,7 @@ std::vector<std::shared_ptr<const api::ResourceClaim>> Cache::WaitingClaims(
     const std::string& uid) const {
   auto waiting = claims_.ByIndex(WaitingKey(uid));
   released_.With([&](const auto& released) {
-    std::erase_if(waiting, [&](const auto& claim) { return released.contains(claim->meta.uid); });
+    std::erase_if(waiting, [&](const auto& claim) { return IsReleased(released, *claim); });
   });
   return waiting;
 }

@@ -128,9 +128,11 @@ class Cache {
   // Daemon pods from before a reboot of their node, with the start of their container at that time.
   // A pod is removed when its container has started again.
   base::Guarded<std::map<kube::Uid, std::string>> before_reboot_;
-  // Claims that lost their allocation and still exist. Their pods have ended, so they do not wait
-  // for a node. Exception: the scheduler may undo an allocation to try another node. Such a pod is
-  // not reported as waiting until it has a node again. Bound: the number of `claims_`.
+  // Pods whose claim was allocated and is not any more, and such claims that were made for no pod.
+  // The pods have ended, so they do not wait for a node. Kubernetes makes a claim again, for a
+  // moment, for an ended pod that changes. Exception: the scheduler may undo an allocation to try
+  // another node. Such a pod is not reported as waiting until it has a node again. Bound: 10,000,
+  // then any of them is forgotten.
   base::Guarded<std::set<kube::Uid>> released_;
 };
 
