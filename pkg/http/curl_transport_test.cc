@@ -176,8 +176,9 @@ TEST(CurlTransport, RequestThatWaitsForItsTurnKeepsItsTime) {
     ASSERT_FALSE(reply);
     EXPECT_EQ(reply.error().code, ErrorCode::kDeadlineExceeded);
   }
-  // How many the server has read by now is not asked: a machine that is slow for 100 ms has not sent
-  // or not read the last one. Three that had waited on each other's time would be over after one.
+  // How many the server has read by now is not asked: a machine that is slow for 100 ms has not
+  // sent or not read the last one. Three that had waited on each other's time would be over after
+  // one.
   EXPECT_GE(std::chrono::steady_clock::now() - started, 3 * timeout);
 }
 
