@@ -3,7 +3,7 @@
 # prints the directory they are in. Standard output is that one line; everything else goes to standard error.
 #
 #   dir=$(test/cluster/controlplane/build.sh)
-#   dir=$(CDOM_KUBERNETES=1.37.2 test/cluster/controlplane/build.sh)    another version than that of go.mod: see versions/
+#   dir=$(CDOM_KUBERNETES=1.36.3 test/cluster/controlplane/build.sh)    another version than that of go.mod: see versions/
 #
 # The result is kept outside the tree, under a name made from all that decides what is built, so a second call
 # is quick and two versions can lie side by side. The first build needs Go and takes several minutes.

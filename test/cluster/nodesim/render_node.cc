@@ -135,7 +135,7 @@ Value RenderStatus(const NodeState& node, WallTime wall, bool transition) {
                                    {"containerRuntimeVersion", "containerd://2.1.4"},
                                    {"kernelVersion", "6.8.0-1034-nvidia-64k"},
                                    {"kubeProxyVersion", ""},
-                                   {"kubeletVersion", "v1.36.3"},
+                                   {"kubeletVersion", "v1.37.2"},
                                    {"machineID", identity.machine_id},
                                    {"operatingSystem", "linux"},
                                    {"osImage", "Ubuntu 24.04.3 LTS"},

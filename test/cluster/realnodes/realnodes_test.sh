@@ -108,7 +108,7 @@ an_up_that_is_ended_or_killed_leaves_nothing() {
 }
 
 nodes_run_the_kubelet_and_containerd_of_our_versions_each_with_a_boot_of_its_own() {
-  [[ $(kubectl get nodes -o 'jsonpath={.items[*].status.nodeInfo.kubeletVersion}') == 'v1.36.3 v1.36.3 v1.36.3' ]] || return 1
+  [[ $(kubectl get nodes -o 'jsonpath={.items[*].status.nodeInfo.kubeletVersion}') == 'v1.37.2 v1.37.2 v1.37.2' ]] || return 1
   local version
   version=$(awk '$1 == "github.com/containerd/containerd/v2" { print $2; exit }' "$here/go.mod")
   [[ $(kubectl get nodes -o 'jsonpath={.items[*].status.nodeInfo.containerRuntimeVersion}') == \

@@ -352,7 +352,7 @@ http::Response ApiServer::Discover(const Target& target) const {
   const std::vector<std::string>& path = target.segments;
   const bool is_get = target.verb == "list" || target.verb == "get";
   if (is_get && path == std::vector<std::string>{"version"}) {
-    return {.status = 200, .body = R"({"major":"1","minor":"36","gitVersion":"v1.36.3"})"};
+    return {.status = 200, .body = R"({"major":"1","minor":"37","gitVersion":"v1.37.2"})"};
   }
   const bool of_version =
       path.size() == 2 ? path[0] == "api" : path.size() == 3 && path[0] == "apis";
