@@ -15,6 +15,7 @@ import urllib.request
 
 from nodesim import NodeSim
 from process import Process
+from versions import is_before
 from waiting import CommandFailed, eventually
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
@@ -35,7 +36,7 @@ class Setup(typing.NamedTuple):
     nodesim: tuple = ()  # More of its options.
     controlplane: tuple = ()  # Options of `controlplane up`.
     manifests: pathlib.Path | None = REPO / "manifests/local"  # None: nothing is applied.
-    placement: bool = False  # Whether manifests/placement is applied, as well.
+    placement: bool = False  # Whether manifests/placement is applied, as well, where it can be.
     controller: tuple | None = None  # Flags of the controller that runs when a case begins; None: cases start their own.
 
 
@@ -167,7 +168,7 @@ class Cluster(ControlPlane):
         if self.setup.manifests:
             self.kubectl("apply", "-k", self.setup.manifests)
             self.write_controller_config()
-        if self.setup.placement:
+        if self.setup.placement and not is_before("1.36"):
             self.kubectl("apply", "-k", REPO / "manifests/placement")
         if self.setup.nodes:
             self.start_nodes(*self.setup.nodesim)

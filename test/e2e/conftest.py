@@ -3,7 +3,6 @@
     python3 -m pytest test/e2e --programs build/release/bin [-k PATTERN] [--lf] [--keep]
 """
 
-import os
 import pathlib
 import re
 
@@ -19,6 +18,7 @@ from objects import as_list  # noqa: E402
 from real_nodes import RealNodes  # noqa: E402
 from report import describe  # noqa: E402
 from snapshot import difference, shapes, snapshot  # noqa: E402
+from versions import is_before  # noqa: E402
 from waiting import eventually  # noqa: E402
 
 
@@ -41,17 +41,10 @@ def pytest_configure(config):
 
 def pytest_collection_modifyitems(items):
     items[:] = stages.in_order(items)
-    # Without CDOM_KUBERNETES it is the version of test/cluster/controlplane/go.mod, which has all that cases need.
-    version = os.environ.get("CDOM_KUBERNETES")
-    for item in items if version else []:
+    for item in items:
         for mark in item.iter_markers("since_kubernetes"):
-            if minor_of(version) < minor_of(mark.args[0]):
+            if is_before(mark.args[0]):
                 item.add_marker(pytest.mark.skip(reason=f"needs Kubernetes {mark.args[0]}: {mark.args[1]}"))
-
-
-def minor_of(version):
-    """36 of 1.36 and of 1.36.3."""
-    return int(version.split(".")[1])
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -44,7 +44,11 @@ def events(cluster, namespace):
 
 
 def log(cluster):
-    return "\n".join((cluster.folder / "controller.log").read_text().splitlines()[-LOG_LINES:])
+    if hasattr(cluster, "folder"):
+        text = (cluster.folder / "controller.log").read_text()
+    else:
+        text = cluster.kubectl("logs", "-n", "cdom-system", "deployment/cdom-controller", f"--tail={LOG_LINES}")
+    return "\n".join(text.splitlines()[-LOG_LINES:])
 
 
 def audit(cluster, namespace):

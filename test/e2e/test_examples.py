@@ -4,7 +4,10 @@ import json
 
 import pytest
 from cluster import GPU_CLASS, REPO
+from versions import needs_placement
 from waiting import eventually
+
+pytestmark = needs_placement
 
 
 @pytest.fixture(scope="module", autouse=True)

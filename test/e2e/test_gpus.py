@@ -9,6 +9,7 @@ from kustomizations import built, overlay
 from namespaces import Namespace, is_ready
 from objects import domain, worker_pod
 from pages import blocks, environment
+from versions import needs_placement
 from waiting import eventually
 
 CLUSTER = Setup(nodesim=("--gpus", "4", "--job-duration", "2s"), controller=(),
@@ -125,6 +126,7 @@ def test_two_containers_share_a_gpu_claim_and_a_channel_in_each_dra_version(clus
                         "--ignore-not-found", "--timeout=60s")
 
 
+@needs_placement
 def test_examples_and_objects_of_pages_pass_strict_validation(cluster):
     pages = cluster.folder / "pages.yaml"
     pages.write_text("".join(f"---\n{block}" for page in ("docs/placement.md", "docs/gpus.md") for block in blocks(page, "yaml")))

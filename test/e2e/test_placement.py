@@ -5,7 +5,10 @@ import re
 import pytest
 from cluster import REPO
 from objects import domain, workers
+from versions import needs_placement
 from waiting import eventually
+
+pytestmark = needs_placement
 
 NAMESPACE = "few-affinities"
 CLIQUE = "nvidia.com/gpu.clique"

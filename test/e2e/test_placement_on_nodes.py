@@ -7,7 +7,10 @@ from cluster import REPO, Setup
 from kustomizations import objects_of
 from pages import run_commands
 from placed import Placed, five_kinds, job, placed_domain, pod
+from versions import needs_placement
 from waiting import eventually
+
+pytestmark = needs_placement
 
 CLUSTER = Setup(nodes=32, cliques=4, nodesim=("--job-duration", "60000"), placement=True, controller=())
 ROUNDS = 200 if os.environ.get("CDOM_NIGHTLY") else 20

@@ -10,6 +10,7 @@ from kustomizations import built
 from objects import as_list, domain
 from placement_mutants import mutants
 from placement_rows import LABEL, ROWS, Tried, with_uid
+from versions import needs_placement
 from waiting import eventually
 
 CLUSTER = Setup(nodes=0)
@@ -160,12 +161,14 @@ def undo(world, policy):
     world.is_undone(policy)
 
 
+@needs_placement
 def test_pods_are_placed_as_the_rows_say_and_not_changed_otherwise(world, applied):
     applied("place")
     world.come_out("place")
     undo(world, "place")
 
 
+@needs_placement
 def test_REV3_X5_pod_cannot_keep_itself_out_of_a_required_clique(world, applied):
     cluster = world.cluster
     applied("place")
@@ -215,6 +218,7 @@ def test_check_policy_warns_of_what_keeps_no_pods_in_their_clique(world, applied
     undo(world, "check")
 
 
+@needs_placement
 def test_each_part_of_the_placement_policies_is_missed_by_its_rows(world):
     cluster = world.cluster
     made = []
