@@ -332,8 +332,7 @@ Observed Cache::Gather(const std::string& uid) const {
   }
   TakeClaims(observed);
   released_.With([&](const auto& released) {
-    std::erase_if(children.claims,
-                  [&](const auto& claim) { return IsReleased(released, claim); });
+    std::erase_if(children.claims, [&](const auto& claim) { return IsReleased(released, claim); });
   });
   Take(nodes_, uid, children.labelled_nodes);
   for (const auto& driver : driver_namespaces_) {
