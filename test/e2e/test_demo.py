@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import pathlib
 import signal
 import subprocess
 
@@ -18,18 +19,24 @@ def test_the_demo_says_that_it_waits_for_another_build_and_ends_at_the_first_sig
                               env={**os.environ, "TMPDIR": str(tmp_path)}) as demo:
             try:
                 eventually("the demo says so", lambda: "another build runs in" in log.read_text())
+                eventually("it waits", lambda: waiting_for(lock, tmp_path))
                 demo.send_signal(signal.SIGTERM)
                 assert demo.wait(timeout=10) == 130
             finally:
                 demo.kill()
         # Its processes would wait for the lock, or hold it.
-        eventually("what waits for the lock", lambda: waiting_for(lock), [], within=10)
+        eventually("what waits for the lock", lambda: waiting_for(lock, tmp_path), [], within=10)
     assert [path.name for path in tmp_path.iterdir()] == [log.name]
 
 
-def waiting_for(lock):
-    """The ids of processes that wait for it."""
+def waiting_for(lock, folder):
+    """The ids of processes with that TMPDIR that wait for it. Other steps of the suite may wait for it, too."""
+    def is_of_the_demo(process):
+        try:
+            return f"TMPDIR={folder}".encode() in pathlib.Path("/proc", process, "environ").read_bytes().split(b"\0")
+        except OSError:
+            return False  # It has ended.
     inode = os.fstat(lock.fileno()).st_ino
     with open("/proc/locks", encoding="ascii") as locks:
         found = [line.split() for line in locks]
-    return [words[5] for words in found if words[1] == "->" and words[6].endswith(f":{inode}")]
+    return [words[5] for words in found if words[1] == "->" and words[6].endswith(f":{inode}") and is_of_the_demo(words[5])]

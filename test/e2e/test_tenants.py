@@ -54,10 +54,10 @@ def of_server(api, user, namespace):
 
 
 def ours(api, user, namespace):
-    """Of a tenant only what is ours, of an account of ours all but what everybody may."""
+    """Of a tenant only what is ours, of an account of ours all but what each account may."""
     found = of_server(api, user, namespace)
     if user.startswith("system:"):
-        return found - of_server(api, "nobody", namespace)
+        return found - of_server(api, "system:serviceaccount:default:default", namespace)
     return {one for one in found if re.search(r"\.resource\.nvidia\.com( |/|$)", one)}
 
 
