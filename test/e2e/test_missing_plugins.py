@@ -28,6 +28,7 @@ def test_a_daemon_deleted_under_a_pod_is_told_as_imex_restart_until_the_pod_ends
     namespace.is_used("again")
 
 
+@pytest.mark.since_kubernetes("1.36", "taints of devices: older API servers drop them")
 def test_a_fabric_error_is_told_with_its_node_until_the_taint_is_removed(cluster, namespace):
     use(namespace, "broken", "node-007")
     before = cluster.lives("")
