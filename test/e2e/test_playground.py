@@ -11,7 +11,10 @@ import pytest
 from cluster import CONTROL_PLANE, REPO
 from clusters import refuse_keep
 from pages import blocks, filled, loosely, run, run_commands, transcripts
+from versions import needs_placement
 from waiting import eventually
+
+pytestmark = needs_placement  # The playground has them.
 
 SCRIPT = REPO / "scripts/cluster.sh"
 EXAMPLES = [path.relative_to(REPO) for path in (REPO / "examples/quickstart.yaml", REPO / "examples/gpu-and-channel.yaml",
