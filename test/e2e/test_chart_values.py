@@ -14,6 +14,7 @@ from helm import CHART, MAJORS, Helm
 from kustomizations import beside_a_checkout, overlay
 from pages import blocks
 from snapshot import difference, name_of
+from versions import needs_placement
 
 sys.path.insert(0, str(REPO / "scripts"))
 import chart_values  # noqa: E402
@@ -309,6 +310,7 @@ def test_the_pages_command_is_taken(helm):
 
 # --- What is looked up in a cluster
 
+@needs_placement
 def test_placement_is_on_where_a_node_has_the_label_of_its_clique_or_the_plugin_sets_it(helm, removed_later):
     assert "- placement: no node has the label nvidia.com/gpu.clique" in helm.notes({})
     assert "- placement: the label cdom.dev/placement" in helm.notes(

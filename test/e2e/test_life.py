@@ -3,6 +3,7 @@
 import pytest
 from cluster import REPO, Setup
 from namespaces import DRIVER, Namespace
+from versions import needs_placement
 from waiting import eventually
 
 CLUSTER = Setup(nodes=16, placement=True)
@@ -17,6 +18,7 @@ def default(request, cluster):
     own.clear(force=own.kubectl("get", "computedomains", "-o", "name") != "")
 
 
+@needs_placement  # The quickstart has its label.
 @pytest.mark.usefixtures("nothing_is_left", "requests_are_allowed")
 def test_the_whole_life_of_a_domain(cluster, default, writer):
     cluster.kubectl("apply", "-f", QUICKSTART)

@@ -10,11 +10,12 @@ from cluster import REPO, Setup
 from kustomizations import beside_a_checkout, built, objects_of, on_top
 from pages import blocks
 from snapshot import name_of
+from versions import needs_placement
 from waiting import eventually
 
 CLUSTER = Setup(nodes=0)
-FOLDERS = ("standalone", "local", "base", "kubelet-plugin", "policies", "placement", "placement/check", "placement/required",
-           "release-finalizers")
+FOLDERS = ("standalone", "local", "base", "kubelet-plugin", "policies", pytest.param("placement", marks=needs_placement),
+           "placement/check", "placement/required", "release-finalizers")
 SITE, SMALL, RACK = range(3)  # The blocks of the page.
 PLUGIN = "cdom-kubelet-plugin"
 DIGEST = r"registry[.]example[.]org/mine/([a-z-]+)@sha256:[0-9a-f]{64}"

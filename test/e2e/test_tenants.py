@@ -11,6 +11,7 @@ from namespaces import Namespace
 from objects import domain, pod_on
 from pages import run_commands
 from tenants import CLUSTER, tenants  # noqa: F401
+from versions import needs_placement
 from waiting import CommandFailed, eventually
 
 PAGE = (REPO / "docs/tenants.md").read_text()
@@ -73,6 +74,7 @@ def test_permissions_are_what_the_page_says(tenants, who):
     assert ours(api, user, "other") == of_page(who, "everywhere")
 
 
+@needs_placement  # The quickstart has its label.
 def test_editor_runs_the_quickstart_and_only_its_viewers_see_it(tenants):
     example = ("-n", "team", "-f", REPO / "examples/quickstart.yaml", "--as", "edit")
     tenants.kubectl("create", *example)
