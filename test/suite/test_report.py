@@ -1,6 +1,7 @@
 """What a run comes to, by the outputs that its steps have."""
 
 import pathlib
+import re
 import subprocess
 
 import report
@@ -93,6 +94,20 @@ def test_a_run_that_is_too_long_has_failed(tmp_path, capsys):
     assert report.main(results, 4000, 60, lambda: 1.2) == 0
     assert "took more than 60 minutes, on a machine that is 1.2 times as slow\n2 passed, 0 failed\n" in capsys.readouterr().out
     assert report.main(results, 4321, 60, lambda: 1.2) == 1
+
+
+def test_the_limit_is_without_what_building_programs_of_others_took(tmp_path):
+    def of(step):
+        return run(tmp_path, f'step("unit: a" REQUIRED "echo PASS one")\nstep("build: {step}" SETUP "echo step: 1200 s of processor")\n')
+    assert report.main(of("control plane"), 4200, 60, lambda: 1, processors=2) == 0
+    assert report.main(of("control plane"), 4201, 60, lambda: 1, processors=2) == 1
+    assert report.main(of("release programs"), 3601, 60, lambda: 1, processors=2) == 1
+
+
+def test_the_steps_that_build_what_is_ours_are_there():
+    steps = (pathlib.Path(report.__file__).parent / "build.cmake").read_text()
+    assert [name for name in re.findall(r'step\("(build: [^"]+)"', steps) if report.OURS.fullmatch(name)] == [
+        "build: release programs", "build: unit tests and fuzz targets under ASan", "build: sweeps"]
 
 
 def test_this_machine_is_as_slow_as_itself():
