@@ -84,14 +84,18 @@ def test_an_unknown_field_of_a_built_in_kind_is_dropped(cluster):
     assert "status" not in created
 
 
+since_1_35 = pytest.mark.since_kubernetes("1.35", "these words")
+
+
 # As object_store_test.cc expects it of the simulated one.
 @pytest.mark.parametrize(("annotations", "refusal"), [
     ({"held indices": "x"}, 'metadata.annotations: Invalid value: "held indices": name part must consist of alphanumeric characters'),
-    ({"a/b/c": "x"}, 'metadata.annotations: Invalid value: "a/b/c": a valid label key must consist of'),
+    pytest.param({"a/b/c": "x"}, 'metadata.annotations: Invalid value: "a/b/c": a valid label key must consist of', marks=since_1_35),
     ({"Cdom.dev/x": "x"}, None),
     ({"cdom_dev/x": "x"}, 'metadata.annotations: Invalid value: "cdom_dev/x": prefix part a lowercase RFC 1123 subdomain'),
     ({"/x": "x"}, 'metadata.annotations: Invalid value: "/x": prefix part must be non-empty'),
-    ({"x" * 64: "x"}, f'metadata.annotations: Invalid value: "{"x" * 64}": name part must be no more than 63 bytes'),
+    pytest.param({"x" * 64: "x"}, f'metadata.annotations: Invalid value: "{"x" * 64}": name part must be no more than 63 bytes',
+                 marks=since_1_35),
     ({"example/x": "x" * (262144 - 9)}, None),
     ({"example/x": "x" * (262144 - 8)}, "metadata.annotations: Too long: may not be more than 262144 bytes")],
     ids=["space", "two-slashes", "upper-case", "prefix", "no-prefix", "long-key", "as-large-as-may-be", "too-large"])
