@@ -580,29 +580,13 @@ TEST(Cache, S21_ClaimThatLostItsNodeIsOfNoPodThatWaits) {
   show("node-1", claim.meta.uid);
   EXPECT_EQ(seen(), 1U);
   show("", claim.meta.uid);
+  world.server.Remove(Kind::kClaim, claim.meta.key);
+  world.server.ShowAll(world.cache);
   show("", "another");
   EXPECT_EQ(seen(), 0U) << "Kubernetes makes a claim again for an ended pod that changes";
   claim.meta.owners[0].uid = "pod-of-the-same-name";
   show("", "a third");
   EXPECT_EQ(seen(), 1U) << "of a pod that waits";
-}
-
-TEST(Cache, S21_ClaimThatIsMadeAgainForAnEndedPodIsOfNoPodThatWaits) {
-  Observed observed = Converged();
-  api::ResourceClaim claim = fixtures::MakeWaitingClaim("train-2");
-  claim.node = "node-1";
-  observed.children.claims = {claim};
-  PassWorld world(observed);
-  claim.node.clear();
-  for (const kube::Uid& uid : {claim.meta.uid, kube::Uid("made-again")}) {
-    claim.meta.uid = uid;
-    world.server.Put(Store(claim));
-    world.server.ShowAll(world.cache);
-    EXPECT_TRUE(world.cache.WaitingClaims(kUid).empty()) << uid;
-    EXPECT_TRUE(world.cache.Gather(kUid).children.claims.empty()) << uid;
-    world.server.Remove(Kind::kClaim, claim.meta.key);
-    world.server.ShowAll(world.cache);
-  }
 }
 
 }  // namespace
