@@ -65,8 +65,8 @@ bool Waits(const api::ResourceClaim& claim) {
 
 // Returns the UID of the pod that the claim was made for, or its own if it was made for none.
 const kube::Uid& UserOf(const api::ResourceClaim& claim) {
-  const auto pod = std::ranges::find(claim.meta.owners, "Pod", &kube::OwnerReference::kind);
-  return pod == claim.meta.owners.end() ? claim.meta.uid : pod->uid;
+  const kube::OwnerReference* pod = PodOf(claim);
+  return pod == nullptr ? claim.meta.uid : pod->uid;
 }
 
 constexpr std::size_t kReleasedMax = 10'000;

@@ -70,6 +70,11 @@ bool IsInUse(const Observed& observed, const api::ResourceClaim& claim) {
   return IsChannelClaim(observed, claim) && !claim.consumers.empty();
 }
 
+const kube::OwnerReference* PodOf(const api::ResourceClaim& claim) {
+  const kube::OwnerReference* owner = claim.meta.ControllerOwner();
+  return owner != nullptr && owner->kind == "Pod" && !owner->name.empty() ? owner : nullptr;
+}
+
 bool IsClique(const Observed& observed, const api::Clique& clique) {
   return clique.domain == observed.uid && IsDriverNamespace(observed.facts, clique.meta.key.ns) &&
          clique.meta.key.name.starts_with(observed.uid + ".");

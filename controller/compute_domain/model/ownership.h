@@ -37,6 +37,9 @@ namespace compute_domain {
 [[nodiscard]] bool IsChannelClaim(const Observed& observed, const api::ResourceClaim& claim);
 // Returns whether it is such a claim, and reserved for a pod.
 [[nodiscard]] bool IsInUse(const Observed& observed, const api::ResourceClaim& claim);
+// Returns the pod that the claim was created for. Null if it was not created for a pod, and for
+// allocated claims, of which no owners are kept.
+[[nodiscard]] const kube::OwnerReference* PodOf(const api::ResourceClaim& claim);
 [[nodiscard]] bool IsClique(const Observed& observed, const api::Clique& clique);
 
 // Returns the children from a live read if there was one, otherwise those from the cache.

@@ -20,12 +20,6 @@ constexpr std::string_view kNoDevice = "cannot allocate all claims";
 // Limits the pods that are read. Conditions name no more, and most of them have the same cause.
 constexpr std::size_t kPodsMax = 5;
 
-// Returns the pod that a claim was created for. Null if it was not created for a pod.
-const kube::OwnerReference* PodOf(const api::ResourceClaim& claim) {
-  const kube::OwnerReference* owner = claim.meta.ControllerOwner();
-  return owner != nullptr && owner->kind == "Pod" && !owner->name.empty() ? owner : nullptr;
-}
-
 bool IsWaiting(const Observed& observed, const api::ResourceClaim& claim) {
   return IsChannelClaim(observed, claim) && claim.node.empty() && !claim.meta.deleting &&
          PodOf(claim) != nullptr;
