@@ -8,7 +8,8 @@ A step runs many cases, and says so in its output: GoogleTest with "[  PASSED  ]
 A test that CTest runs inside a step, or a step, is one case if it says nothing, such as a build. A step that failed
 without naming a case counts as one that failed. If the run took longer than LIMIT_MINUTES, that is a failure, too; on a machine
 that is slower than the one for which the limit was set, the limit is longer in the same ratio. Programs of others, such as
-Kubernetes, are built once for each of their versions: what that took of all processors is not counted.
+Kubernetes, and those of the release before are built once for each of their versions: what that took of all processors is not
+counted.
 """
 
 import collections
@@ -30,7 +31,7 @@ PROCESSOR = re.compile(r"^step: (\d+) s of processor$")
 # Work for a processor, and the seconds that it took on the machine for which the limit was set.
 WORK = "import time; n = 0\nfor i in range(12_000_000): n = n * 31 + i & 0xffffffff\nprint(time.process_time())"
 WORK_SECONDS = 2.0
-# Steps that build what is ours, on each commit.
+# Steps that build what is ours, on each commit. The other builds are of one version, and kept.
 OURS = re.compile(r"build: (release programs|unit tests and fuzz targets under ASan|sweeps)")
 LINES_SHOWN = 80  # Of a step that failed; the rest is in the file that CTest has written.
 
