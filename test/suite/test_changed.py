@@ -1,5 +1,7 @@
 """Which files the slow checks look at."""
 
+import subprocess
+
 import changed
 
 INCLUDES = {"a.cc": ["a.h"], "a.h": ["base.h"], "base.h": [], "base.cc": ["base.h", "other.h"], "other.h": [], "b.cc": []}
@@ -24,6 +26,23 @@ def test_a_test_is_run_when_what_it_calls_was_changed():
 def test_all_are_looked_at_when_it_is_unknown_what_changed_or_flags_did():
     assert selected(["a.cc", "b.cc"], None) == ["a.cc", "b.cc"]
     assert selected(["a.cc", "b.cc"], {"cmake/cdom.cmake"}) == ["a.cc", "b.cc"]
+
+
+def test_another_version_of_cdom_is_no_change(tmp_path):
+    def git(*arguments):
+        subprocess.run(["git", "-C", tmp_path, "-c", "user.name=a", "-c", "user.email=a@example.com", *arguments], check=True)
+    flags = tmp_path / "CMakeLists.txt"
+    flags.write_text("project(cdom VERSION 8.0.0 LANGUAGES CXX)\ninclude(cdom)\n")
+    (tmp_path / "a.cc").write_text("")
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-qm", "a")
+    flags.write_text("project(cdom VERSION 9.0.0 LANGUAGES CXX)\ninclude(cdom)\n")
+    (tmp_path / "a.cc").write_text("int i;\n")
+    assert changed.changed_since("HEAD", tmp_path) == {"a.cc"}
+    flags.write_text("project(cdom VERSION 9.0.0 LANGUAGES CXX)\ninclude(other)\n")
+    assert changed.changed_since("HEAD", tmp_path) == {"a.cc", "CMakeLists.txt"}
+    assert changed.changed_since("0123456789", tmp_path) is None
 
 
 def test_each_file_belongs_to_one_of_eight_parts():
