@@ -15,6 +15,7 @@ from kustomizations import beside_a_checkout, overlay
 from pages import blocks
 from snapshot import difference, name_of
 from versions import needs_placement
+from waiting import CommandFailed, eventually
 
 sys.path.insert(0, str(REPO / "scripts"))
 import chart_values  # noqa: E402
@@ -302,7 +303,7 @@ def test_the_charts_page_shows_values_for_a_rack(helm_4):
 
 
 def test_the_pages_command_is_taken(helm):
-    [command] = re.findall(r"^helm install cdom build/release-0\.1\.0/cdom-0\.1\.0\.tgz (.*)$", (REPO / "docs/install.md").read_text(),
+    [command] = re.findall(r"^helm install cdom build/release-[\d.]+/cdom-[\d.]+\.tgz (.*)$", (REPO / "docs/install.md").read_text(),
                            re.MULTILINE)
     said = helm.run("install", "cdom", helm.chart, *command.split(), "--dry-run=server")
     assert said.count("image: registry.example.com/cdom-driver:0.1.0\n") == 3  # Controller, preflight and plugin.
@@ -310,14 +311,23 @@ def test_the_pages_command_is_taken(helm):
 
 # --- What is looked up in a cluster
 
+def installed(helm, values):
+    """The kinds of what an installation would apply."""
+    said = helm.run("install", "cdom", helm.chart, "-n", "default", "--dry-run=server", values=values)
+    return set(re.findall(r"^kind: (\w+)$", said.partition("\nNOTES:\n")[0], re.MULTILINE))
+
+
 @needs_placement
 def test_placement_is_on_where_a_node_has_the_label_of_its_clique_or_the_plugin_sets_it(helm, removed_later):
+    placement = {"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"}
     assert "- placement: no node has the label nvidia.com/gpu.clique" in helm.notes({})
+    assert installed(helm, {}) & placement == set()
     assert "- placement: the label cdom.dev/placement" in helm.notes(
         {"rack": True, "kubeletPlugin": {"containers": {"computeDomains": {"gpuCliqueLabelEnabled": True}}}})
     removed_later({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "bare"}},
                   {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "labelled", "labels": {"nvidia.com/gpu.clique": "a.0"}}})
     assert "- placement: the label cdom.dev/placement" in helm.notes({})
+    assert installed(helm, {}) >= placement
     assert "- placement: placement.enabled is false" in helm.notes({"placement": {"enabled": False}})
 
 
@@ -336,3 +346,37 @@ def test_a_namespace_without_the_label_of_a_driver_is_refused_with_the_command_t
         cluster.kubectl(*command.split())
         assert "STATUS: pending-install" in helm.run("install", "cdom", helm.chart, "-n", "bare", "--dry-run=server", values=values)
         cluster.kubectl("label", "namespace", "bare", "cdom.dev/driver-")
+
+
+def test_beside_in_a_namespace_without_nvidias_controller_the_notes_warn(helm, removed_later):
+    warning = "Namespace driver has no Deployment of NVIDIA's controller"
+    values = {**BESIDE, "namespaceOverride": "driver"}
+    removed_later({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "driver", "labels": {"cdom.dev/driver": "true"}}})
+    made = yaml.safe_load_all((REPO / "test/cluster/realnodes/nvidia_chart.yaml").read_text())
+    (controller,) = [one for one in made if one["kind"] == "Deployment"]
+    controller["metadata"]["namespace"] = "driver"
+    assert warning in helm.notes(values)
+    labels = controller["spec"]["template"]["metadata"]["labels"]
+    removed_later({**controller, "spec": {**controller["spec"], "template": {
+        **controller["spec"]["template"], "metadata": {"labels": {**labels, "app.kubernetes.io/part-of": "cdom"}}}}})
+    assert warning in helm.notes(values)  # That one is cdom's own.
+    removed_later(controller)
+    assert warning not in helm.notes(values)
+
+
+def test_the_gpu_operator_has_the_fields_that_the_page_sets_and_none_for_replicas(cluster, removed_later):
+    fixture = yaml.safe_load((REPO / "test/fixtures/nvidia/gpuclusters.yaml").read_text())
+    removed_later(fixture)
+    cluster.kubectl("wait", "--for=condition=Established", f"crd/{fixture['metadata']['name']}", "--timeout=30s")
+    (text,) = [one for one in blocks("docs/switch.md", "yaml") if "draDriver" in one]
+    page = yaml.safe_load(text)
+    made = {"apiVersion": "nvidia.com/v1alpha1", "kind": "GPUCluster", "metadata": {"name": "gpu-cluster"}, **page}
+
+    def create():
+        return cluster.kubectl("create", "--dry-run=server", "--validate=strict", "-f", "-", stdin=json.dumps(made))
+    eventually("the kind is served", create)
+    controller = page["spec"]["draDriver"]["computeDomains"]["controller"]
+    assert controller["env"] == [{"name": "LEADER_ELECTION_ENABLED", "value": "true"}]
+    controller["replicas"] = 0
+    with pytest.raises(CommandFailed, match=r'unknown field "spec.draDriver.computeDomains.controller.replicas"'):
+        create()

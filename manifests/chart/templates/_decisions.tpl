@@ -67,6 +67,19 @@ true
 {{- .Values.daemon.membershipWriter | default (empty .Values.daemon.image | ternary "controller" "daemon") }}
 {{- end }}
 
+{{- /* Whether a Deployment of the namespace runs NVIDIA's program, by the rule of the controller. */}}
+{{- define "cdom.hasNvidiasController" -}}
+{{- range (lookup "apps/v1" "Deployment" (include "cdom.namespace" .) "").items }}
+{{- if ne (get (.spec.template.metadata.labels | default dict) "app.kubernetes.io/part-of") "cdom" }}
+{{- range .spec.template.spec.containers }}
+{{- with concat (.command | default list) (.args | default list) }}
+{{- if eq (base (first .)) "compute-domain-controller" }}true{{ end }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{- define "cdom.lease" -}}
 {{- eq .Values.mode "beside" | ternary .Values.handover.lease "cdom-controller" }}
 {{- end }}
