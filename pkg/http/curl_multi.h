@@ -49,7 +49,7 @@ class CurlMulti {
     std::function<void(base::Result<void>)> on_end = {};
   };
 
-  // `credentials` outlives it. `user_agent` is such as "cdom/0.1.0 (linux/amd64)".
+  // `credentials` outlives it. `user_agent` is such as "cdom/1.2.3 (linux/amd64)".
   // `connections_max` 0 means no limit, for streams: each has its own connection.
   CurlMulti(Endpoint endpoint, Credentials& credentials, std::string user_agent,
             int connections_max);

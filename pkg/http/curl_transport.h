@@ -22,7 +22,7 @@ class CurlMulti;
 class CurlTransport final : public Transport {
  public:
   // `credentials`, `in_flight` and `gate` outlive the transport. `user_agent` is such as
-  // "cdom/0.1.0 (linux/amd64)". `on_exchange` may be empty. Without `gate`, all requests are
+  // "cdom/1.2.3 (linux/amd64)". `on_exchange` may be empty. Without `gate`, all requests are
   // admitted.
   CurlTransport(Endpoint endpoint, Credentials& credentials, std::string user_agent,
                 OnExchange on_exchange = {}, InFlight* in_flight = nullptr,

@@ -47,7 +47,7 @@ bool Contains(const std::string& text, const std::string& part) {
 TEST(CurlTransport, RequestSaysWhatItIsAndReplyIsWhatTheServerSent) {
   RawServer server(AnswersAll(Reply(201, R"({"kind":"Status"})", "Retry-After: 7\r\n")));
   FakeCredentials credentials({"secret"});
-  CurlTransport transport({.url = server.url() + "/k8s/clusters/c-1/"}, credentials, "cdom/0.1.0");
+  CurlTransport transport({.url = server.url() + "/k8s/clusters/c-1/"}, credentials, "cdom/1.2.3");
   const Result<Response> reply = transport.Send({.method = Method::kPatch,
                                                  .path = "/api/v1/nodes/a?fieldManager=x",
                                                  .content_type = "application/merge-patch+json",
@@ -64,7 +64,7 @@ TEST(CurlTransport, RequestSaysWhatItIsAndReplyIsWhatTheServerSent) {
   EXPECT_TRUE(request.ends_with("\r\n\r\n{\"metadata\":{}}")) << request;
   for (const char* header :
        {"Accept: application/json\r\n", "Content-Type: application/merge-patch+json\r\n",
-        "User-Agent: cdom/0.1.0\r\n", "Authorization: Bearer secret\r\n"}) {
+        "User-Agent: cdom/1.2.3\r\n", "Authorization: Bearer secret\r\n"}) {
     EXPECT_TRUE(Contains(request, header)) << header << request;
   }
   EXPECT_FALSE(Contains(request, "Expect:")) << request;
