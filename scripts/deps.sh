@@ -63,7 +63,7 @@ if [[ $words == site ]]; then exit; fi
 if [[ $words != image* && $words != release ]]; then "$(dirname -- "${BASH_SOURCE[0]}")/../test/packaging/monitoring/prometheus.sh" >/dev/null; fi
 
 if [[ $words != image* ]] && ! command -v go >/dev/null; then
-  echo "deps: Go is missing. The test control plane is built with it (see test/cluster/controlplane/go.mod for the" \
-    "version): install it from https://go.dev/dl and put it on PATH" >&2
+  echo "deps: Go is missing. kubectl and the test control plane are built with it: install 1.21 or later from" \
+    "https://go.dev/dl and put it on PATH. It fetches the version that test/cluster/controlplane/go.mod names" >&2
   exit 1
 fi
