@@ -13,6 +13,7 @@ from beside import ELECTS, LEASE, TERM_FLAGS
 from cluster import ACCOUNT, Setup
 from endpoint import Endpoint
 from namespaces import DRIVER
+from nvidias import install_crds
 from objects import domain, workers
 from requests_of import READS, time_of
 from test_upgrades import serving, watched
@@ -21,6 +22,8 @@ from waiting import eventually
 CLUSTER = Setup(nodes=16, nodesim=("--job-duration", "12000"))
 pytestmark = pytest.mark.usefixtures("no_controller")
 KILLS = 50 if os.environ.get("CDOM_NIGHTLY") else 6
+# The chart leaves NVIDIA's CRDs. A night has those of cdom, too, as the page about the switch recommends them.
+CRDS = ("main", "cdom") if os.environ.get("CDOM_NIGHTLY") else ("main",)
 LASTS = 3  # Seconds, the duration of the Lease.
 FLAGS = ("--beside-nvidia", "--membership-writer", "daemon", "--logging-format", "json", "--leader-election-lease-lock-name", LEASE, *TERM_FLAGS)
 ALONE = "NVIDIA's controller acts without leader election"
@@ -92,8 +95,19 @@ class Both:
     def kill(self, who):
         (self._cluster.controller if who == "cdom" else self._process).kill()
 
-    def end(self):
-        self._process.end()
+    def end(self, who):
+        """By SIGTERM, as Kubernetes ends a pod."""
+        if who == "cdom":
+            self._cluster.end_controller()
+        else:
+            self._process.end()
+
+
+@pytest.fixture
+def crds(request, cluster):
+    install_crds(cluster, request.param)
+    yield
+    install_crds(cluster, "cdom")
 
 
 @pytest.fixture
@@ -104,9 +118,12 @@ def both(cluster, nvidia):
     eventually("NVIDIA's leads", nvidia.holder, nvidia.name)
     made.start("cdom")
     yield made
-    made.end()
+    made.end(nvidia.name)
+    cluster.apply(*beside.CDOMS_PERMISSIONS)  # A case takes them away.
 
 
+@pytest.mark.usefixtures("crds")
+@pytest.mark.parametrize("crds", CRDS, indirect=True)
 def test_when_the_acting_controller_is_killed_the_other_takes_over_and_writes_never_overlap(cluster, namespace, nvidia, both):
     holders = [(nvidia.name, "cdom")[i % 2] for i in range(KILLS + 1)]
     since, waits = cluster.audit_size(), []
@@ -146,6 +163,41 @@ def test_when_the_acting_controller_is_killed_the_other_takes_over_and_writes_ne
     # The killed one renewed within its deadline of 2 s. cdom's, which may have started only just, looks at the Deployment for the
     # duration of a Lease before it takes part. Attempts take 1 s, a busy machine 2 s.
     assert LASTS - 2 <= min(waits) <= max(waits) <= 2 * LASTS + 3
+
+
+def test_one_that_ends_hands_over_at_once_and_an_uninstalled_one_within_the_time_of_a_lease(cluster, namespace, nvidia, both):
+    def took(follows, ends):
+        """Seconds until the other acts, after ends()."""
+        began = datetime.datetime.now(datetime.timezone.utc)
+        ends()
+        eventually("the other leads", nvidia.holder, follows, within=30)
+        return (nvidia.acquired() - began).total_seconds()
+    namespace.apply(domain("served"), workers("served", 1))
+    eventually("the domain", lambda: (namespace.status("served")["status"], namespace.members("served")),
+               lambda got: got == ("Ready", namespace.workers_on("served")) and got[1], within=90)
+    before = serving(namespace, "served")
+    with watched(namespace, "served", "{.status.status} {.status.nodes[*].name}") as lines:
+        assert took("cdom", lambda: both.end(nvidia.name)) < LASTS - 1
+        both.start(nvidia.name)
+        assert took(nvidia.name, lambda: both.end("cdom")) < LASTS - 1
+        both.start("cdom")
+        # One that has started only just looks at the Deployment first.
+        assert took("cdom", lambda: both.end(nvidia.name)) < 2 * LASTS
+        both.start(nvidia.name)
+
+        def uninstall():
+            # As `helm uninstall` does: the permissions can go before the pod has ended.
+            cluster.kubectl("delete", "role,rolebinding", "beside-nvidia", "-n", DRIVER)
+            both.end("cdom")
+        assert LASTS - 2 <= took(nvidia.name, uninstall) <= 2 * LASTS
+        namespace.apply(domain("next"))
+        is_provisioned(namespace, "next")
+        namespace.delete("computedomain", "next", timeout=30)
+        shown = set(lines())
+    assert serving(namespace, "served") == before
+    assert len(shown) == 1, shown
+    namespace.delete("deployment", "served", timeout=30)
+    namespace.delete("computedomain", "served", timeout=30)
 
 
 @pytest.mark.parametrize(("env", "said", "remedy"), [

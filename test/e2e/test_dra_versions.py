@@ -11,6 +11,7 @@ import subprocess
 import pytest
 from cluster import CONTROL_PLANE, REPO, Cluster, Setup
 from clusters import started
+from helm import Helm
 from kustomizations import overlay
 from namespaces import Namespace
 from objects import domain
@@ -73,9 +74,10 @@ def test_templates_of_each_dra_version_mean_the_same_to_the_api_server(cluster):
 @pytest.mark.parametrize(("cluster", "version"), [
     (("--without-dra", "--apiserver-arg", f"--runtime-config=resource.k8s.io/{version}=true"), version)
     for version in ("v1beta2", "v1beta1")], indirect=["cluster"], ids=["v1beta2", "v1beta1"])
-def test_domain_is_created_and_deleted_where_one_dra_version_is_served(cluster, version):
+def test_domain_is_created_and_deleted_where_one_dra_version_is_served(cluster, version, tmp_path):
     default = Namespace(cluster, "default")
     assert re.findall(r"^resource\.k8s\.io/.*", cluster.kubectl("api-versions"), re.MULTILINE) == [f"resource.k8s.io/{version}"]
+    assert f"- device classes in resource.k8s.io/{version}\n" in Helm("4", tmp_path, cluster).notes({})
     local = overlay(cluster.folder / "local", "local", components=[f"overlays/dra-{version}"])
     # The API server serves the CRDs a moment later.
     eventually("all manifests are taken", lambda: cluster.kubectl("apply", "-k", local))

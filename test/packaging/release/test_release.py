@@ -79,7 +79,10 @@ def test_each_file_is_in_the_sums_and_in_the_notes(release):
     notes = (release / "release-notes.md").read_text()
     sizes = {name: int(size.replace(",", "")) for name, size in re.findall(r"^\| `(\S+)` \| ([0-9,]+) \|$", notes, re.MULTILINE)}
     assert sizes == {name: (release / name).stat().st_size for name in names - {"release-notes.md"}}
-    assert "## Install and operate" in notes
+    _, _, changes = (REPO / "CHANGELOG.md").read_text().partition(f"\n## {VERSION} ")
+    (_, *lines) = changes.partition("\n## ")[0].splitlines()
+    assert len(lines) > 1
+    assert [line for line in lines if line.removeprefix("#") not in notes.splitlines()] == []
 
 
 def test_the_archives_have_the_images_that_the_other_files_name(release):
