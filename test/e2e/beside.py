@@ -15,7 +15,7 @@ TERM = {"LEASE_DURATION": "3s", "RENEW_DEADLINE": "2s", "RETRY_PERIOD": "500ms"}
 TERM_FLAGS = tuple(f"--leader-election-{name.lower().replace('_', '-')}={value}" for name, value in TERM.items())
 ELECTS = {"LEADER_ELECTION_ENABLED": "true", "LEADER_ELECTION_LEASE_LOCK_NAME": LEASE, "LEADER_ELECTION_LEASE_LOCK_NAMESPACE": DRIVER,
           **{f"LEADER_ELECTION_{name}": value for name, value in TERM.items()}}
-SETTINGS = {"NAMESPACE": DRIVER, "IMAGE_NAME": "cdom:0.1.0"}
+SETTINGS = {"NAMESPACE": DRIVER, "IMAGE_NAME": "cdom:0.2.0"}
 PERMISSIONS = REPO / "test/fixtures/nvidia/controller-permissions.yaml"
 GUARDED = ("computedomains", "computedomaincliques", "resourceclaimtemplates", "daemonsets", "nodes")
 

@@ -38,8 +38,6 @@ images() {
   # The script asks git for these.
   CDOM_REVISION=$commit SOURCE_DATE_EPOCH=$(git -C "$repo" log -1 --format=%ct "$commit")
   export CDOM_REVISION SOURCE_DATE_EPOCH
-  # The template of commit 6ff0715 lacks keys, and the stand-in for IMEX refuses a configuration without them.
-  grep -q '^STATS_FILE_NAME=' node/imex/imexd.cfg.tmpl || cp -- "$repo/node/imex/imexd.cfg.tmpl" node/imex/
   for image in controller driver; do
     scripts/image.sh "$(dpkg --print-architecture)" --image "$image" --output "result/image-$image" || return 1
   done

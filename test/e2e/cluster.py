@@ -241,7 +241,7 @@ class Cluster(ControlPlane):
             self.controller.end()
         self.controller = self._flags = None
 
-    def start_replica(self, name, *flags, kubeconfig=None, image="cdom:0.1.0", program=None, **env):
+    def start_replica(self, name, *flags, kubeconfig=None, image="cdom:0.2.0", program=None, **env):
         """One more process of the controller, with its log under that name. Who calls this ends it."""
         (self.folder / f"{name}.log").write_text("")
         # The debug pages by the environment: an earlier version does not know the flag.

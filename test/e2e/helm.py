@@ -83,7 +83,7 @@ class Helm:
         [commands] = blocks("manifests/chart/README.md", "console")
         (folder / "values.yaml").write_text(yaml.safe_dump(values))
         for command in commands.strip().splitlines():
-            command, _, target = command.replace("cdom-0.1.0.tgz", str(self.chart)).partition(" > ")
+            command, _, target = command.replace("cdom-0.2.0.tgz", str(self.chart)).partition(" > ")
             program, *arguments = re.sub(r"\b(values|cdom)\.yaml", rf"{folder}/\1.yaml", command).split()
             printed = self._cluster.kubectl(*arguments) if program == "kubectl" else self.run(*arguments)
             if target:

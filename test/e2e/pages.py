@@ -33,7 +33,7 @@ NOT_RUN = {
     "docs/imex-daemon.md": {"compute-domain-daemon -v N": SERVES.format("test_imex_daemons.py")},
     "docs/install.md": {
         "scripts/release.sh": "takes minutes, and needs Debian's servers: test/packaging/release/nightly_test.sh makes releases",
-        "build/release-0.1.0/push.sh": PUSHES, "kubectl apply -f build/release-0.1.0/cdom.yaml": PUSHES, "helm install": PUSHES},
+        "build/release-0.2.0/push.sh": PUSHES, "kubectl apply -f build/release-0.2.0/cdom.yaml": PUSHES, "helm install": PUSHES},
     "docs/kubelet-plugin.md": {"compute-domain-kubelet-plugin --node-name": SERVES.format("test_plugin_channels.py")},
     "docs/switch.md": {
         "helm install cdom": "test/e2e/test_chart.py installs the chart with these values",

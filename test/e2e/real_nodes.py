@@ -9,7 +9,7 @@ import json
 import re
 import subprocess
 
-from cluster import REPO, ControlPlane
+from cluster import REPO, ControlPlane, built_before
 from waiting import eventually
 
 REAL_NODES = REPO / "test/cluster/realnodes"
@@ -18,6 +18,8 @@ PLUGIN_PODS = "app.kubernetes.io/component=kubelet-plugin"
 DRIVER = "compute-domain.nvidia.com"
 LABEL = "resource.nvidia.com/computeDomain"
 NODES = ("node-1", "node-2")
+NOW = "registry.example.com"  # Where the images come from.
+BEFORE = "registry.example.com/before"  # And those of the release before.
 
 
 class RealNodes(ControlPlane):
@@ -33,6 +35,7 @@ class RealNodes(ControlPlane):
         self.program = self._cluster / "bin/kubectl"
         self.enter = (REAL_NODES / "realnodes", "in", self._cluster, "plane")
         self._process = None
+        self._before = None
 
     def start(self):
         log = self._folder / "start.log"
@@ -52,6 +55,14 @@ class RealNodes(ControlPlane):
     def load(self, layout, name):
         """Gives every node the image in that OCI layout, under that name."""
         subprocess.run([REAL_NODES / "realnodes", "load", self._cluster, layout, name], check=True)
+
+    def load_before(self):
+        """Gives every node the images of the release before. Returns the folder with its manifests."""
+        if not self._before:
+            self._before = built_before("--images")
+            for image in ("controller", "driver"):
+                self.load(self._before / f"image-{image}", f"{BEFORE}/cdom-{image}")
+        return self._before
 
     # --- Nodes
 

@@ -67,7 +67,7 @@ controller_kubeconfig() {  # controller_kubeconfig [DURATION]: of the controller
 controller_up() {  # controller_up [flags]: does not wait
   # Not flags: the controller from before does not know them.
   DEBUG_ENDPOINT=127.0.0.1:0 METRICS_SECURE_PORT=0 "${launcher[@]}" "${program:-$bin/compute-domain-controller}" --kubeconfig "${kubeconfig:-$stage/controller.kubeconfig}" \
-    --pod-name "cdom-controller-$RANDOM" --namespace cdom-system --image-name "${image:-cdom:0.1.0}" \
+    --pod-name "cdom-controller-$RANDOM" --namespace cdom-system --image-name "${image:-cdom:0.2.0}" \
     --leader-election-lease-lock-name cdom-controller \
     --http-endpoint 127.0.0.1:0 "$@" 2>>"${log:-$stage/controller.log}" >>"$stage/controller.out" &
   controller_pid=$!

@@ -107,15 +107,32 @@ def release(shared):
     return shared
 
 
-def test_an_upgrade_and_a_rollback_over_a_change_of_a_crd_restart_no_pod_of_a_domain(cluster, release, tmp_path):
+@pytest.fixture
+def before(tmp_path):
+    """The folder with manifests and CRDs of the release before."""
+    archive = subprocess.run(["git", "-C", REPO, "archive", BEFORE, "manifests", "crds"], check=True, stdout=subprocess.PIPE)
+    subprocess.run(["tar", "-x", "-C", tmp_path], check=True, input=archive.stdout)
+    return tmp_path
+
+
+def test_upgrades_and_rollbacks_from_the_release_before_and_over_a_change_of_a_crd_restart_no_pod_of_a_domain(cluster, shared, before):
+    fresh, release = shared.fresh(), shared
+    release.clear()
+    release.helm.run("install", "cdom", before / "manifests/chart", *IN_RELEASE, *WAIT, values=RACK)
+    release.run_the_controller()
     release.serve()
-    lives = release.lives()
-    release.helm.run("upgrade", "cdom", release.helm.later_chart(tmp_path), *IN_RELEASE, *WAIT, values={**RACK, "logVerbosity": 4})
+    lives, at_first = release.lives(), release.objects()
+    release.helm.run("upgrade", "cdom", release.helm.chart, *IN_RELEASE, *WAIT, values=RACK)
+    assert difference(fresh, release.objects()) == []
+    release.helm.run("upgrade", "cdom", release.helm.later_chart(before), *IN_RELEASE, *WAIT, values={**RACK, "logVerbosity": 4})
     assert cluster.get("configmap", "cdom-settings", DRIVER)["data"]["LOG_VERBOSITY"] == "4"
     assert "later" in spec_of(cluster.get("crd", CRDS[0]))
-    release.helm.run("rollback", "cdom", "1", *IN_RELEASE, *WAIT)
-    assert difference(release.fresh(), release.objects()) == []
+    release.helm.run("rollback", "cdom", "2", *IN_RELEASE, *WAIT)
+    assert difference(fresh, release.objects()) == []
     assert "later" not in spec_of(cluster.get("crd", CRDS[0]))
+    release.helm.run("rollback", "cdom", "1", *IN_RELEASE, *WAIT)
+    assert difference(at_first, release.objects()) == []
+    assert difference(fresh, at_first) != []  # Its version is another one.
     assert (release.serves(), release.lives()) == (["Ready", "4/4"], lives)
     assert len(lives) == 8
 
@@ -141,13 +158,11 @@ def test_uninstalled_the_release_leaves_the_crds_and_the_namespace_and_a_second_
     eventually("what is left", release.left, [])
 
 
-def test_a_release_adopts_what_kubectl_applied_and_restarts_no_pod_of_a_domain(cluster, shared, tmp_path):
+def test_a_release_adopts_what_kubectl_applied_and_restarts_no_pod_of_a_domain(cluster, shared, before, tmp_path):
     fresh, release = shared.fresh(), shared
     release.clear()
-    archive = subprocess.run(["git", "-C", REPO, "archive", BEFORE, "manifests", "crds"], check=True, stdout=subprocess.PIPE)
-    subprocess.run(["tar", "-x", "-C", tmp_path], check=True, input=archive.stdout)
     for folder in ("standalone", "kubelet-plugin"):
-        cluster.kubectl("apply", "-k", tmp_path / "manifests" / folder)
+        cluster.kubectl("apply", "-k", before / "manifests" / folder)
     release.run_the_controller()
     release.serve()
     lives = release.lives()

@@ -33,7 +33,7 @@ DIGESTS = dict(re.findall(r"/mine/([a-z-]+)\n  digest: (\S+)", RACK))
 OF_SITE = {"controller": {"image": f"registry.example.org/mine/cdom-controller@{DIGESTS['cdom-controller']}"}}
 OF_RACK = {**OF_SITE, "rack": True, "image": {"repository": "registry.example.org/mine/cdom-driver", "digest": DIGESTS["cdom-driver"]}}
 # As the manifests have them.
-IMAGES = {"controller": {"image": "registry.example.com/cdom-controller:0.1.0"},
+IMAGES = {"controller": {"image": "registry.example.com/cdom-controller:0.2.0"},
           "daemon": {"image": "registry.example.com/dra-driver-nvidia-gpu:v0.5.0"}}
 
 
@@ -306,7 +306,7 @@ def test_the_pages_command_is_taken(helm):
     [command] = re.findall(r"^helm install cdom build/release-[\d.]+/cdom-[\d.]+\.tgz (.*)$", (REPO / "docs/install.md").read_text(),
                            re.MULTILINE)
     said = helm.run("install", "cdom", helm.chart, *command.split(), "--dry-run=server")
-    assert said.count("image: registry.example.com/cdom-driver:0.1.0\n") == 3  # Controller, preflight and plugin.
+    assert said.count("image: registry.example.com/cdom-driver:0.2.0\n") == 3  # Controller, preflight and plugin.
 
 
 # --- What is looked up in a cluster

@@ -7,9 +7,10 @@ import json
 import urllib.parse
 
 import pytest
+import yaml
 from helm import CRDS, IN_RELEASE, MAJORS, WAIT, Helm, spec_of
 from objects import domain
-from real_nodes import DRIVER, LABEL, NODES, PLUGIN, left_alone, time_of, worker
+from real_nodes import BEFORE, DRIVER, LABEL, NODES, NOW, PLUGIN, left_alone, time_of, worker
 from waiting import eventually
 
 PLUGINS = "daemonset/cdom-kubelet-plugin"
@@ -788,20 +789,35 @@ def test_REV3_X15_a_plugin_reads_no_node_but_its_own_and_lists_no_claim(nodes, s
 
 # As test/cluster/realnodes/gpu_nodes.sh says it to the kustomization.
 VALUES = {"rack": True, "logVerbosity": 4, "nvidiaDriverRoot": "/run/nvidia/driver",
-          "controller": {"image": "registry.example.com/cdom-controller:0.1.0", "replicas": 1},
+          "controller": {"image": "registry.example.com/cdom-controller:0.2.0", "replicas": 1},
           "kubeletPlugin": {"containers": {"computeDomains": {"env": [{"name": name, "value": value} for name, value in {
               "ALT_PROC_DEVICES_PATH": "/driver-root/devices", "BOOT_ID_PATH": "/driver-root/boot_id",
               "STAND_IN_NVML_GPUS": "GB200,0,3,0,1,1", "PREFLIGHT_WAIT": "2"}.items()]}}}}
 
 
+def install_before(nodes, helm):
+    """The chart of the release before, with the images of that release."""
+    chart = nodes.load_before() / "manifests/chart"
+    version = yaml.safe_load((chart / "Chart.yaml").read_text())["appVersion"]
+    values = {**VALUES, "image": {"repository": f"{BEFORE}/cdom-driver"},
+              "controller": {**VALUES["controller"], "image": f"{BEFORE}/cdom-controller:{version}"}}
+    helm.run("install", "cdom", chart, *IN_RELEASE, *WAIT, values=values)
+
+
+def registries(nodes):
+    """Where the images of controller, plugin and daemons come from."""
+    return {one["spec"]["containers"][0]["image"].rpartition("/cdom-")[0] for one in nodes.list("pods", "cdom-system")}
+
+
 @pytest.mark.parametrize("major", MAJORS)
 def test_helm_changes_what_runs_under_a_job_and_removes_it(nodes, made, tmp_path, major):
-    """The first adopts what kubectl applied; the second finds the CRDs that the first left, with a domain that waits."""
+    """The first adopts what kubectl applied. The second finds the CRDs that the first left, with a domain that waits; it installs the
+    release before."""
     helm = Helm(major, tmp_path, nodes)
     is_there = nodes.get("deployment", "cdom-controller", "cdom-system")
     made(domain("chart"))
     if not is_there:
-        helm.run("install", "cdom", helm.chart, *IN_RELEASE, *WAIT, values=VALUES)
+        install_before(nodes, helm)
     eventually("the workers' template", lambda: nodes.get("resourceclaimtemplate", "chart-channel"))
     made(worker("chart-1", "node-1", "chart"), worker("chart-2", "node-2", "chart"))
     nodes.wait_until_it_runs("chart-2")
@@ -809,13 +825,17 @@ def test_helm_changes_what_runs_under_a_job_and_removes_it(nodes, made, tmp_path
     lives = lives_of_job(nodes)
     if is_there:
         helm.adopt(tmp_path, VALUES)
+    at_first = {NOW if is_there else BEFORE}
+    assert registries(nodes) == at_first
 
     before = {one["metadata"]["name"] for one in nodes.plugins()}
     helm.run("upgrade", "cdom", helm.later_chart(tmp_path), *IN_RELEASE, *WAIT, values={**VALUES, "logVerbosity": 5})
     assert "later" in spec_of(nodes.get("crd", CRDS[0]))
     eventually("the plugin's pods are new ones", lambda: before & {one["metadata"]["name"] for one in nodes.plugins()}, set())
+    eventually("registries", lambda: registries(nodes), {NOW} | at_first)  # The daemons are those of before: a job uses them.
     helm.run("rollback", "cdom", "1", *IN_RELEASE, *WAIT)
     assert "later" not in spec_of(nodes.get("crd", CRDS[0]))
+    eventually("registries", lambda: registries(nodes), at_first)
     assert lives_of_job(nodes) == lives
     eventually("the domain", lambda: nodes.get("computedomain", "chart")["status"]["members"], "2/2")
 

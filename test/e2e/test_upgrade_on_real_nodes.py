@@ -6,15 +6,15 @@ import re
 import subprocess
 
 import pytest
-from cluster import REPO, built_before
+from cluster import REPO
 from kustomizations import objects_in
 from namespaces import conditions
 from objects import domain
-from real_nodes import LABEL, NODES, PLUGIN_PODS, REAL_NODES, worker
+from real_nodes import BEFORE, LABEL, NODES, NOW, PLUGIN_PODS, REAL_NODES, worker
 from recorder import recorded, several, states
 from waiting import eventually
 
-REGISTRY = {"now": "registry.example.com", "before": "registry.example.com/before"}
+REGISTRY = {"now": NOW, "before": BEFORE}
 COMPONENTS = ("controller", "plugin", "daemons")
 # The one in which each works with what is older than itself for as long as possible; a night has all.
 ORDERS = list(itertools.permutations(COMPONENTS)) if os.environ.get("CDOM_NIGHTLY") else [("daemons", "plugin", "controller")]
@@ -64,8 +64,8 @@ class Versions:
         made = 'repo=$1; source "$2/gpu_nodes.sh"; whole_site "$3"'
         subprocess.run(["bash", "-euc", made, "bash", self._trees[version], REAL_NODES, folder], check=True)
         file = folder / "kustomization.yaml"
-        text, images = re.subn(rf"IMAGE_NAME={REGISTRY['now']}(/[^]]+)\]",
-                               rf"IMAGE_NAME={REGISTRY[daemons]}\1, MEMBERSHIP_WRITER=controller]", file.read_text())
+        image = re.search(rf"{NOW}(/cdom-driver:\S+)", (self._trees[daemons] / "manifests/kubelet-plugin/daemon-set.yaml").read_text())[1]
+        text, images = re.subn(r"IMAGE_NAME=[^]]+\]", f"IMAGE_NAME={REGISTRY[daemons]}{image}, MEMBERSHIP_WRITER=controller]", file.read_text())
         assert images == 1
         names = "".join(f"- {{name: {REGISTRY['now']}/{name}, newName: {REGISTRY[version]}/{name}}}\n"
                         for name in ("cdom-controller", "cdom-driver"))
@@ -81,10 +81,7 @@ def component_of(one):
 
 @pytest.fixture(scope="module")
 def versions(nodes, tmp_path_factory):
-    before = built_before("--images")
-    for image in ("controller", "driver"):
-        nodes.load(before / f"image-{image}", f"{REGISTRY['before']}/cdom-{image}")
-    made = Versions(nodes, before, tmp_path_factory.mktemp("sites"))
+    made = Versions(nodes, nodes.load_before(), tmp_path_factory.mktemp("sites"))
     yield made
     made.install("now", "now", "now", "now")
 

@@ -243,7 +243,7 @@ def test_two_versions_replace_one_daemon_of_a_clique_at_a_time(cluster, namespac
         assert serving(namespace, "lasting") == before
         assert [line for line in lines() if not re.fullmatch(r"3/3( node-\d+){3}", line)] == []
         namespace.kubectl("annotate", "computedomain", "lasting", "cdom.dev/daemon-roll=Always")
-        changes_over_to("cdom:0.1.0")
+        changes_over_to("cdom:0.2.0")
         older()
         changes_over_to("cdom:0.0.9")
         # Never two away at once, and one that is away is expected back.

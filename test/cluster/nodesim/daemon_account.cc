@@ -17,7 +17,7 @@ namespace {
 using base::Result;
 using json::Value;
 
-constexpr const char* kDaemonUserAgent = "cdom-nodesim-daemon/0.1.0";
+constexpr const char* kDaemonUserAgent = "cdom-nodesim-daemon/0.2.0";
 constexpr int kUnauthorized = 401;
 
 const kube::Resource kServiceAccounts = {"", "v1", "serviceaccounts", "ServiceAccount", true};

@@ -17,7 +17,7 @@ namespace {
 using base::ErrorCode;
 using base::Result;
 
-constexpr const char* kUserAgent = "cdom-nodesim/0.1.0";
+constexpr const char* kUserAgent = "cdom-nodesim/0.2.0";
 
 // Writes of one node at a time; a node has few, but may run a hundred pods.
 constexpr std::size_t kActionsMax = 8;

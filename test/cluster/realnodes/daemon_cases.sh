@@ -72,7 +72,7 @@ configMapGenerator:
 - name: cdom-settings
   namespace: cdom-system
   behavior: merge
-  literals: [IMAGE_NAME=registry.example.com/cdom-driver:0.1.0]
+  literals: [IMAGE_NAME=registry.example.com/cdom-driver:0.2.0]
 YAML
 }
 # config_with TOKEN: a kubeconfig of who has this token, and nothing else; for the networks of the nodes, too.
@@ -116,7 +116,7 @@ pods_of_three_nodes_get_their_channels_once_real_daemons_have_connected_their_im
   wait_for 30 "all are connected" all_connected || { what_keeps_them; return 1; }
   wait_for 30 "the domain is ready" is_ready || { what_keeps_them; return 1; }
   wait_for 30 "all have reported" all_report || { what_keeps_them; return 1; }
-  [[ $(daemons 'jsonpath={.items[*].spec.containers[0].image}' | tr ' ' '\n' | sort -u) == registry.example.com/cdom-driver:0.1.0 ]] || return 1
+  [[ $(daemons 'jsonpath={.items[*].spec.containers[0].image}' | tr ' ' '\n' | sort -u) == registry.example.com/cdom-driver:0.2.0 ]] || return 1
   [[ $(daemons 'jsonpath={.items[*].spec.nodeName}' | tr ' ' '\n' | sort | tr '\n' ' ') == "${nodes[*]} " ]] || return 1
   has_channel
 }

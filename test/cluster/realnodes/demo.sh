@@ -78,7 +78,7 @@ wait_for 90 "they are at rest" settled || fail "the nodes do not come to rest"
 echo "$(wc -l <"$stage/before") lines"
 
 say "A workload author applies a ComputeDomain and a Job of four pods that claim its channel; with bash of our image, since none can be pulled"
-sed 's#image: .*#image: registry.example.com/cdom-driver:0.1.0#; s#^        - sh$#        - bash#' "$repo/examples/quickstart.yaml" >"$stage/quickstart.yaml"
+sed 's#image: .*#image: registry.example.com/cdom-driver:0.2.0#; s#^        - sh$#        - bash#' "$repo/examples/quickstart.yaml" >"$stage/quickstart.yaml"
 show kubectl apply -f examples/quickstart.yaml
 began=$(date +%s%N)
 kubectl apply -f "$stage/quickstart.yaml"

@@ -48,7 +48,7 @@ whole_site() {  # whole_site FOLDER
 - name: cdom-settings
   namespace: cdom-system
   behavior: merge
-  literals: [IMAGE_NAME=registry.example.com/cdom-driver:0.1.0]
+  literals: [IMAGE_NAME=registry.example.com/cdom-driver:0.2.0]
 YAML
 }
 # What is on a node, whichever pod of the plugin is there: files, what is mounted, what runs, what the kubelet knows of claims, routes, labels,

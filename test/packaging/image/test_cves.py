@@ -12,7 +12,7 @@ SCRIPT = pathlib.Path(__file__).resolve().parents[3] / "scripts/image/cves.py"
 
 
 def sbom(**versions):
-    return {"packages": [{"name": "cdom", "sourceInfo": "built from revision 1", "versionInfo": "0.1.0"},
+    return {"packages": [{"name": "cdom", "sourceInfo": "built from revision 1", "versionInfo": "0.2.0"},
                          *({"name": f"lib{source}", "versionInfo": version,
                             "sourceInfo": f"built from Debian's source package {source}"}
                            for source, version in versions.items())]}
