@@ -43,7 +43,9 @@ case ${1:-} in
   quick)
     scripts/deps.sh && cmake --preset dev && scripts/build.sh dev tests || exit
     results=$repo/build/dev/results.xml
+    rm -f "$results"
     ctest --preset dev --output-junit "$results" --test-output-size-passed 1000000
+    [[ -f $results ]] || { echo "test: ctest did not start: there is no $results" >&2; exit 1; }
     test/suite/report.py "$results" "$SECONDS"
     ;;
   nightly)
