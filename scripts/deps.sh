@@ -22,7 +22,6 @@ tests=(
   libgmock-dev librapidcheck-dev libbenchmark-dev nlohmann-json3-dev python3-pytest python3-yaml
   clang-19 lld-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev llvm-19
   skopeo runc containernetworking-plugins iproute2 iptables ipset
-  libcpp-httplib-dev  # For the tree from which an upgrade is tested (test/e2e/test_upgrade.py).
 )
 site=(mkdocs mkdocs-material)
 nightly=(qemu-user-static lintian debootstrap)
