@@ -7,9 +7,9 @@ A step runs many cases, and says so in its output: GoogleTest with "[  PASSED  ]
 "PASS name" or "FAIL name" for each. A case that was not run says "SKIP name (why)": it is printed, and counts as nothing.
 A test that CTest runs inside a step, or a step, is one case if it says nothing, such as a build. A step that failed
 without naming a case counts as one that failed. If the run took longer than LIMIT_MINUTES, that is a failure, too; on a machine
-that is slower than the one for which the limit was set, the limit is longer in the same ratio. Programs of others, such as
-Kubernetes, and those of the release before are built once for each of their versions: what that took of all processors is not
-counted.
+that is slower than the one for which the limit was set, the limit is longer in the same ratio, up to SLOWEST. Programs of
+others, such as Kubernetes, and those of the release before are built once for each of their versions: what that took of all
+processors is not counted.
 """
 
 import collections
@@ -31,6 +31,7 @@ PROCESSOR = re.compile(r"^step: (\d+) s of processor$")
 # Work for a processor, and the seconds that it took on the machine for which the limit was set.
 WORK = "import time; n = 0\nfor i in range(12_000_000): n = n * 31 + i & 0xffffffff\nprint(time.process_time())"
 WORK_SECONDS = 2.0
+SLOWEST = 1.5  # The limit is at most so many times as long.
 # Steps that build what is ours, on each commit. The other builds are of one version, and kept.
 OURS = re.compile(r"build: (release programs|unit tests and fuzz targets under ASan|sweeps)")
 LINES_SHOWN = 80  # Of a step that failed; the rest is in the file that CTest has written.
@@ -148,8 +149,9 @@ def main(file, seconds, limit_minutes=None, slower=slowness, processors=os.cpu_c
     minutes = float(seconds) / 60 - building_others(steps, processors)
     if limit_minutes and minutes > float(limit_minutes):
         times = slower()
-        took = f"all together took more than {limit_minutes} minutes, on a machine that is {times:.1f} times as slow"
-        if minutes > float(limit_minutes) * times:
+        took = (f"all together took more than {limit_minutes} minutes: {float(seconds) / 60:.1f}, of which {minutes:.1f} count, "
+                f"on a machine that is {times:.1f} times as slow")
+        if minutes > float(limit_minutes) * min(times, SLOWEST):
             failed += 1
             failures.append(took)
         else:

@@ -90,10 +90,17 @@ def test_a_run_that_is_too_long_has_failed(tmp_path, capsys):
     assert "7 s of processor      1 passed    0 failed  unit: a" in capsys.readouterr().out
     assert report.main(results, 3601, 60, lambda: 1) == 1
     assert capsys.readouterr().out.endswith(
-        "FAIL all together took more than 60 minutes, on a machine that is 1.0 times as slow\n2 passed, 1 failed\n")
+        "FAIL all together took more than 60 minutes: 60.0, of which 60.0 count, on a machine that is 1.0 times as slow\n2 passed, 1 failed\n")
     assert report.main(results, 4000, 60, lambda: 1.2) == 0
-    assert "took more than 60 minutes, on a machine that is 1.2 times as slow\n2 passed, 0 failed\n" in capsys.readouterr().out
+    assert "took more than 60 minutes: 66.7, of which 66.7 count, on a machine that is 1.2 times as slow\n2 passed, 0 failed\n" in capsys.readouterr().out
     assert report.main(results, 4321, 60, lambda: 1.2) == 1
+
+
+def test_the_limit_is_at_most_half_as_long_again_however_slow_the_machine_is(tmp_path, capsys):
+    results = run(tmp_path, 'step("unit: a" REQUIRED "echo PASS one")\nstep("build: b" SETUP "true")\n')
+    assert report.main(results, 5400, 60, lambda: 3) == 0
+    assert report.main(results, 5401, 60, lambda: 3) == 1
+    assert "FAIL all together took more than 60 minutes: 90.0, of which 90.0 count, on a machine that is 3.0 times as slow" in capsys.readouterr().out
 
 
 def test_the_limit_is_without_what_building_programs_of_others_took(tmp_path):
