@@ -9,7 +9,8 @@ simulation, a fuzz target, or a rule of test/lint. Words for a scenario may foll
 --gdb      runs it in gdb, built without optimization; of GoogleTest, scenarios and fuzz targets
 --times N  until it fails, N times at the most
 
-If it fails, the end of what it printed stays in a file, and the command that repeats it is printed.
+If it fails, the end of what it printed stays in a file, and the command that repeats it is printed. It also fails if all of it
+is skipped.
 """
 
 import argparse
@@ -132,6 +133,12 @@ def run(command, log):
     return process.returncode or (b"[  PASSED  ] 0 tests." in log.read_bytes())
 
 
+def skipped(log):
+    """The lines of the cases that were skipped, if no other one ran."""
+    lines = re.findall(r"^(SKIP|PASS|FAIL) (.+)$", log.read_text(errors="replace"), re.MULTILINE)
+    return [text for _, text in lines] if {word for word, _ in lines} == {"SKIP"} else []
+
+
 def arguments():
     parser = argparse.ArgumentParser(prog="scripts/test.sh one", description=__doc__.partition("\n\n")[2],
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -171,6 +178,9 @@ def main():
             print(f"\nFAIL {asked.name}\nprinted: {log}\nagain:   {shlex.join(['scripts/test.sh', 'one', asked.name, *asked.words])}\n"
                   f"alone:   {shlex.join(command)}")
             return status
+        if lines := skipped(log):
+            print(f"\nSKIP {asked.name}, so it did not pass: {'; '.join(lines)}")
+            return 1
     print(f"\nPASS {asked.name}" + (f", {asked.times} times" if asked.times > 1 else ""))
     return 0
 

@@ -1,5 +1,8 @@
 """Which test is meant by a name, and what is said if none is."""
 
+import sys
+import tempfile
+
 import one
 import pytest
 
@@ -26,6 +29,20 @@ def test_a_name_that_is_wrong_is_answered_with_those_that_are_close():
     assert one.find("PlanLabels.B24_Fist", TESTS) is None
     assert "PlanLabels.B24_First" in one.close_to("PlanLabels.B24_Fist", TESTS)
     assert one.close_to("node_is_lost", TESTS)[0] == "test_a_node_is_lost"
+
+
+def test_a_case_that_is_skipped_does_not_pass(monkeypatch, capsys, tmp_path):
+    def run(*lines):
+        monkeypatch.setattr(sys, "argv", ["one", "test_a_node_is_lost"])
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+        monkeypatch.setattr(one, "known", lambda: TESTS)
+        monkeypatch.setattr(one, "command_of", lambda *_: ["printf", r"%s\n", *lines])
+        return one.main(), capsys.readouterr().out.splitlines()[-1]
+    skip = "SKIP test_a_node_is_lost[daemon] (needs Kubernetes 1.36: this)"
+    status, last = run(skip)
+    assert status == 1
+    assert last == "SKIP test_a_node_is_lost, so it did not pass: test_a_node_is_lost[daemon] (needs Kubernetes 1.36: this)"
+    assert run(skip, "PASS test_a_node_is_lost[controller] (1 s)") == (0, "PASS test_a_node_is_lost")
 
 
 def test_every_kind_is_found_in_the_sources():
