@@ -4,6 +4,7 @@ import contextlib
 import datetime
 import itertools
 import json
+import statistics
 import urllib.parse
 
 import pytest
@@ -264,11 +265,10 @@ def test_REV3_N5_a_claim_that_waits_for_anothers_channel_is_woken_within_50_ms(n
         prepared = time_of(log.wait_for("Prepared a claim", uid=waiting))
         took_ms.append((prepared - released).total_seconds() * 1000)
         nodes.wait_until_it_runs(waits)
-        if took_ms[-1] < WOKEN_WITHIN_MS:
-            break
         nodes.kubectl("delete", "pod", waits, "--timeout=60s")
     print(f"from the release of the channel to the next claim's answer: {took_ms} ms")
-    assert 0 <= min(took_ms) < WOKEN_WITHIN_MS, f"got {took_ms} ms, wanted less than {WOKEN_WITHIN_MS} ms"
+    assert min(took_ms) >= 0
+    assert statistics.median(took_ms) < WOKEN_WITHIN_MS
 
 
 # --- N6: a pod that is replaced in place
