@@ -12,9 +12,12 @@ class Recorder:
     `fields` says of the object. A watch that ends, as at a change of the CRD, is begun again with all objects."""
 
     def __init__(self, cluster, kind, fields, *options):
-        self._command = cluster.command("get", kind, *(options or ("--all-namespaces",)), "--watch", "--output-watch-events",
-                                        "-o", f'jsonpath={{.type}} {{.object.metadata.name}} {fields}{{"\\n"}}')
+        self._list = ("get", kind, *(options or ("--all-namespaces",)))
+        metadata = "{.object.metadata.resourceVersion} {.object.metadata.namespace} {.type} {.object.metadata.name}"
+        self._cluster = cluster
+        self._command = cluster.command(*self._list, "--watch", "--output-watch-events", "-o", f'jsonpath={metadata} {fields}{{"\\n"}}')
         self._lines = []
+        self._shown = {}  # By namespace and name of what exists: the last version.
         self._ends = threading.Event()
         self._process = None
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -23,6 +26,12 @@ class Recorder:
     def lines(self):
         return list(self._lines)
 
+    def not_shown(self):
+        """The objects of which the last change, or the deletion, is not recorded, as (namespace, name)."""
+        items = self._cluster.kubectl_json(*self._list)["items"]
+        now = {(one["metadata"].get("namespace", ""), one["metadata"]["name"], one["metadata"]["resourceVersion"]) for one in items}
+        return sorted({one[:2] for one in now ^ {(*name, version) for name, version in self._shown.copy().items()}})
+
     def stop(self):
         self._ends.set()
         self._process.terminate()
@@ -30,11 +39,30 @@ class Recorder:
 
     def _run(self):
         while not self._ends.is_set():
-            self._process = subprocess.Popen(self._command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+            self._shown = {}
+            self._process = subprocess.Popen(self._command, stdout=subprocess.PIPE, text=True)
             for line in self._process.stdout:
-                self._lines.append(line.rstrip("\n"))
+                version, namespace, event = line.rstrip("\n").split(" ", 2)
+                self._lines.append(event)
+                kind, name, _ = event.split(" ", 2)
+                if kind == "DELETED":
+                    self._shown.pop((namespace, name), None)
+                else:
+                    self._shown[namespace, name] = version
             self._process.wait()
             self._ends.wait(0.1)  # Between two watches.
+
+
+@contextlib.contextmanager
+def recording(cluster, kind, fields, *options):
+    """A Recorder, which at the end has recorded each object as it is then."""
+    one = Recorder(cluster, kind, fields, *options)
+    try:
+        eventually(f"{kind} are recorded", one.lines, within=20)
+        yield one
+        eventually(f"{kind} whose last change is not recorded", one.not_shown, [])
+    finally:
+        one.stop()
 
 
 @contextlib.contextmanager
@@ -46,14 +74,8 @@ def recorded(cluster):
         "pods": "{.object.metadata.uid} " + status + "containerID} " + status + "state.running.startedAt} "
                 + status + "restartCount} {.object.metadata.deletionTimestamp}",
         "daemonsets": "{.object.metadata.uid} {.object.metadata.generation}"}
-    recorders = {kind: Recorder(cluster, kind, fields) for kind, fields in kinds.items()}
-    try:
-        for kind, one in recorders.items():
-            eventually(f"{kind} are recorded", one.lines, within=20)
-        yield recorders
-    finally:
-        for one in recorders.values():
-            one.stop()
+    with contextlib.ExitStack() as ended:
+        yield {kind: ended.enter_context(recording(cluster, kind, fields)) for kind, fields in kinds.items()}
 
 
 def states(lines):

@@ -7,7 +7,7 @@ import pytest
 from cluster import ACCOUNT, Setup
 from namespaces import DRIVER, daemons_on
 from objects import LABEL, domain, pod_on
-from recorder import Recorder
+from recorder import recording
 from test_deletion import delete_child
 from waiting import eventually
 
@@ -116,13 +116,12 @@ def test_a_second_daemon_set_is_deleted_with_its_pods_while_the_first_serves(clu
         return len([one for one in cluster.list("pods", DRIVER)
                     if any(owner["name"] == "second" for owner in one["metadata"].get("ownerReferences", []))])
     eventually("how many pods the second has", pods_of_second, 1, within=30)
-    recorder = Recorder(cluster, "computedomains", "{.object.status.members}", "-n", namespace.name)
     since = cluster.audit_size()
-    cluster.run_controller("--membership-writer", writer)
-    eventually("the second DaemonSet", lambda: cluster.get("daemonset", "second", DRIVER), None, within=30)
-    eventually("how many pods the second has", pods_of_second, 0, within=30)
-    namespace.tells("tended", f"Normal DuplicateRemoved .*{DRIVER}/second")
-    recorder.stop()
+    with recording(cluster, "computedomains", "{.object.status.members}", "-n", namespace.name) as recorder:
+        cluster.run_controller("--membership-writer", writer)
+        eventually("the second DaemonSet", lambda: cluster.get("daemonset", "second", DRIVER), None, within=30)
+        eventually("how many pods the second has", pods_of_second, 0, within=30)
+        namespace.tells("tended", f"Normal DuplicateRemoved .*{DRIVER}/second")
     assert {line.split(" ", 1)[1] for line in recorder.lines()} == {"tended 1/1"}
     assert daemons_on(cluster, "node-001") == was
     # What it did, in order: looked whether the other exists and who serves, then deleted.

@@ -24,12 +24,21 @@ def cdoms_crds(cluster):
 
 @contextlib.contextmanager
 def watched(namespace, name, fields):
-    """A function that returns what kubectl has shown so far: a line of these fields (JSONPath) for each change of the domain."""
+    """A function that returns what kubectl has shown up to now: a line of these fields (JSONPath) for each change of the domain."""
     cluster = namespace.cluster
     process = Process("watch", [cluster.program, "--kubeconfig", cluster.plane / "admin.kubeconfig", "get", "-n", namespace.name,
-                                "computedomain", name, "--watch", "-o", f'jsonpath={fields}{{"\\n"}}'], cluster.folder)
+                                "computedomain", name, "--watch", "-o", f'jsonpath={fields} {{.metadata.resourceVersion}}{{"\\n"}}'],
+                      cluster.folder)
+
+    def get():
+        return process.out.read_text().splitlines(), namespace.version(name)
+
+    def lines():
+        shown, _ = eventually(f"the present version of {name} is watched", get,
+                              lambda got: any(line.endswith(f" {got[1]}") for line in got[0]))
+        return [line.rpartition(" ")[0] for line in shown]
     try:
-        yield lambda: process.out.read_text().splitlines()
+        yield lines
     finally:
         process.end()
 
