@@ -29,6 +29,11 @@ def refuse_keep(request):
         raise pytest.UsageError("--keep: the cluster of this module ends with the run")
 
 
+def is_kept(request):
+    """Whether a case has failed, and what is in the cluster stays for a person to look at."""
+    return request.config.getoption("--keep") and request.session.testsfailed > 0
+
+
 def leave(folder, session):
     """Removes the folder of a cluster that has ended, unless a case failed."""
     if session.testsfailed:

@@ -114,11 +114,12 @@ def running_controller(request):
 
 
 @pytest.fixture
-def no_controller(cluster):
+def no_controller(request, cluster):
     """None runs when the case begins, and none after it."""
     cluster.end_controller()
     yield
-    cluster.end_controller()
+    if not stages.is_kept(request):
+        cluster.end_controller()
 
 
 @pytest.fixture
@@ -126,9 +127,9 @@ def namespaces(request, cluster):
     """namespaces(NAME): makes one of the case. What it left in them is deleted; after a failure nodes are healed, too."""
     made = Namespaces(cluster)
     yield made
-    failed = has_failed(request)
-    if failed and request.config.getoption("--keep"):
+    if stages.is_kept(request):
         return
+    failed = has_failed(request)
     if failed:
         cluster.heal()
     made.clear(force=failed)
@@ -181,7 +182,7 @@ def has_failed(request):
 
 
 @pytest.fixture
-def removed_later(cluster):
+def removed_later(request, cluster):
     """removed_later(OBJECT...): applies them, and deletes them when the case is over."""
     made = []
 
@@ -190,7 +191,7 @@ def removed_later(cluster):
         cluster.apply(*objects)
 
     yield apply
-    for one in reversed(made):
+    for one in [] if stages.is_kept(request) else reversed(made):
         namespace = one["metadata"].get("namespace", "default")
         cluster.kubectl("delete", one["kind"], one["metadata"]["name"], "-n", namespace,
                         "--ignore-not-found", "--timeout=90s")
@@ -201,6 +202,6 @@ def crew(request, cluster, shared_crew):
     """The domain that cases of the module share: four workers, each on a ready member."""
     shared_crew.settle()
     yield shared_crew
-    if has_failed(request) and not request.config.getoption("--keep"):
+    if has_failed(request) and not stages.is_kept(request):
         cluster.heal()
         shared_crew.clear(force=True)

@@ -2,6 +2,7 @@
 
 import pytest
 from cluster import REPO, Setup
+from clusters import is_kept
 from namespaces import DRIVER, Namespace
 from versions import needs_placement
 from waiting import eventually
@@ -15,7 +16,8 @@ def default(request, cluster):
     """The namespace of the example."""
     own = Namespace(cluster, "default")
     yield own
-    own.clear(force=own.kubectl("get", "computedomains", "-o", "name") != "")
+    if not is_kept(request):
+        own.clear(force=own.kubectl("get", "computedomains", "-o", "name") != "")
 
 
 @needs_placement  # The quickstart has its label.

@@ -2,6 +2,7 @@
 
 import pytest
 from cluster import Setup
+from clusters import is_kept
 from crew import Crew
 from namespaces import conditions
 from objects import CLIQUE, domain, pod_on
@@ -12,12 +13,13 @@ ALL_READY = r"^All 4/4 members are ready\.$"
 
 
 @pytest.fixture(scope="module")
-def shared_crew(cluster):
+def shared_crew(request, cluster):
     cluster.run_controller(*CLUSTER.controller)
     made = Crew(cluster, "warned")
     yield made
-    made.clear()
-    made.delete_it()
+    if not is_kept(request):
+        made.clear()
+        made.delete_it()
 
 
 @pytest.fixture(autouse=True)

@@ -3,6 +3,7 @@
 import uuid
 
 import pytest
+from clusters import is_kept
 from crew import CLUSTER, Crew  # noqa: F401
 from namespaces import DRIVER, daemons_on, is_free, is_up, label_of, no_daemon_on
 from objects import CLIQUE, LABEL
@@ -11,11 +12,12 @@ from waiting import eventually
 
 
 @pytest.fixture(scope="module")
-def shared_crew(cluster, writer):
+def shared_crew(request, cluster, writer):
     made = Crew(cluster, writer)
     yield made
-    made.clear()
-    made.delete_it()
+    if not is_kept(request):
+        made.clear()
+        made.delete_it()
 
 
 def test_sdn18_02_each_node_of_the_workload_is_a_member_and_rejoins_with_its_index(cluster, shared_crew):
