@@ -161,7 +161,7 @@ def requests_are_allowed(cluster):
     yield
     entries = cluster.audit_entries(since)
     own, daemons = requests_of.of_controllers(entries), requests_of.of_daemons(entries)
-    assert requests_of.accounts(own) <= {ACCOUNT}
+    assert requests_of.accounts(own) == {ACCOUNT}
     assert requests_of.answered(own, 400, 422) == []
     assert requests_of.accounts(daemons) <= {DAEMONS}
     assert requests_of.answered(daemons, 403) == []

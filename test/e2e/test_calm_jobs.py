@@ -9,6 +9,10 @@ CLUSTER = Setup(nodes=16, placement=True)
 
 
 def warnings_of(namespace, name):
+    """Those up to now: the Event of a pause, which the controller sends after them, has come."""
+    namespace.kubectl("annotate", "computedomain", name, "cdom.dev/paused=true")
+    namespace.tells(name, "Normal Paused ")
+    namespace.kubectl("annotate", "computedomain", name, "cdom.dev/paused-")
     return [text for text in namespace.events_of(name) if text.startswith("Warning ")]
 
 

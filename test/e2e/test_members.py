@@ -90,6 +90,7 @@ def test_a_lost_or_deleted_node_is_replaced_and_returns_without_the_domain(clust
     cluster.nodesim.revive(node)
     eventually(f"{node} exists again", lambda: cluster.get("node", node))
     is_up(cluster, node)
+    crew.scale(3)  # The controller has written status since.
     assert node not in crew.members("crew")
     assert label_of(cluster, node) is None
 
