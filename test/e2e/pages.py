@@ -2,7 +2,7 @@
 
 A block of commands is a `console` block. What stands behind a `#` at the end of a command is in what the command prints; after
 "refused:", and for the answer "no", the command must fail. In a block with prompts, lines without one are what the command prints,
-which may be an error.
+which may be an error; then the command must fail, too.
 """
 
 import contextlib
@@ -16,6 +16,7 @@ from cluster import REPO
 from waiting import eventually
 
 PAGES = sorted(str(path.relative_to(REPO)) for path in (REPO / "docs").glob("*.md"))
+AN_ERROR = re.compile(r"[Ee]rror\b|Run with --help ")
 MINE = "needs the reader's registry"
 MAKES = "takes minutes, and needs Debian's servers: test/packaging/image/image_test.sh makes images"
 PUSHES = "needs a release: test/e2e/test_release.py installs from the files of one, and a registry on loopback"
@@ -135,7 +136,7 @@ class Reader:
                 in_shell(self._cluster, f"exec {text.removesuffix(' &')}"), cwd=folder, stdin=subprocess.DEVNULL,
                 env=environment(self._cluster, self._programs)))
             return
-        fails = command.wanted == "no" or command.wanted.startswith("refused:")
+        fails = command.wanted == "no" or command.wanted.startswith("refused:") or any(map(AN_ERROR.match, command.shown))
         # It would go on: what it has printed by then is looked at.
         watches = "timeout 5 " if "--watch" in text else ""
 
@@ -148,7 +149,7 @@ class Reader:
             return command.wanted.removeprefix("refused: ") in printed and all(
                 re.search(f"^ ?{loosely(line)} ?$", printed, re.MULTILINE) for line in lines)
         # A policy takes a moment to be at work, and a container to fail.
-        eventually(what, said, lambda got: (got[0] == fails or command.shown) and is_shown(got[1]), within=60)
+        eventually(what, said, lambda got: got[0] == fails and is_shown(got[1]), within=60)
 
 
 @contextlib.contextmanager
