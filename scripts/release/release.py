@@ -202,7 +202,7 @@ def notes(release: Release, made: Path) -> str:
         "| Image | Digest |", "|---|---|", *named, "",
         "| File | Bytes |", "|---|---|", *rows, "",
         "| Architecture | Date of Debian's package lists |", "|---|---|", *lists, "",
-        found[1].strip().replace("\n### ", "\n## ").removeprefix("### "), ""])
+        re.sub("^### ", "## ", found[1].strip(), flags=re.MULTILINE), ""])
 
 
 def _date(lists: str, epoch: int) -> str:
