@@ -179,7 +179,7 @@ def main():
                   f"alone:   {shlex.join(command)}")
             return status
         if lines := skipped(log):
-            print(f"\nSKIP {asked.name}, so it did not pass: {'; '.join(lines)}")
+            print(f"\nSKIP {asked.name}, so it did not pass: {'; '.join(lines)}\nprinted: {log}")
             return 1
     print(f"\nPASS {asked.name}" + (f", {asked.times} times" if asked.times > 1 else ""))
     return 0
