@@ -12,9 +12,21 @@ from requests_of import READS, time_of
 ACCOUNT = f"system:serviceaccount:{DRIVER}:chart-service-account-controller"
 LEASE = "dra-driver-nvidia-gpu-controller"
 TERM = {"LEASE_DURATION": "3s", "RENEW_DEADLINE": "2s", "RETRY_PERIOD": "500ms"}
-TERM_FLAGS = tuple(f"--leader-election-{name.lower().replace('_', '-')}={value}" for name, value in TERM.items())
-ELECTS = {"LEADER_ELECTION_ENABLED": "true", "LEADER_ELECTION_LEASE_LOCK_NAME": LEASE, "LEADER_ELECTION_LEASE_LOCK_NAMESPACE": DRIVER,
-          **{f"LEADER_ELECTION_{name}": value for name, value in TERM.items()}}
+
+
+def flags_of(term):
+    """Of cdom's controller."""
+    return tuple(f"--leader-election-{name.lower().replace('_', '-')}={value}" for name, value in term.items())
+
+
+def variables_of(term):
+    """Of NVIDIA's."""
+    return {"LEADER_ELECTION_ENABLED": "true", "LEADER_ELECTION_LEASE_LOCK_NAME": LEASE, "LEADER_ELECTION_LEASE_LOCK_NAMESPACE": DRIVER,
+            **{f"LEADER_ELECTION_{name}": value for name, value in term.items()}}
+
+
+TERM_FLAGS = flags_of(TERM)
+ELECTS = variables_of(TERM)
 SETTINGS = {"NAMESPACE": DRIVER, "IMAGE_NAME": "cdom:0.2.0"}
 PERMISSIONS = REPO / "test/fixtures/nvidia/controller-permissions.yaml"
 GUARDED = ("computedomains", "computedomaincliques", "resourceclaimtemplates", "daemonsets", "nodes")

@@ -30,7 +30,7 @@ def pytest_addoption(parser):
     parser.addoption("--imex", type=pathlib.Path, help="folder of NVIDIA's own nvidia-imex and nvidia-imex-ctl, in place of stand-ins")
     parser.addoption("--write-fixtures", action="store_true", help="write what a real API server says into test/fixtures")
     parser.addoption("--keep", action="store_true", help="leave the cluster running after the run, or after the first case "
-                     "that fails, with what that made, and say how to use it")
+                     "that fails, with what that made (fixtures of some modules remove theirs), and say how to use it")
 
 
 def pytest_configure(config):

@@ -40,7 +40,7 @@ def has_made_passes(process, count):
         text = answer.read().decode()
     [added] = re.findall(r"^workqueue_adds_total\S* (\d+)$", text, re.MULTILINE)
     made = re.findall(r"^controller_runtime_reconcile_total\S* (\d+)$", text, re.MULTILINE)
-    return sum(map(int, made)) >= min(int(added), count)
+    return sum(map(int, made)) >= max(1, min(int(added), count))
 
 
 @pytest.mark.parametrize("plural", sorted(KINDS))

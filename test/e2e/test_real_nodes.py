@@ -4,7 +4,7 @@ import contextlib
 import datetime
 import itertools
 import json
-import statistics
+import re
 import urllib.parse
 
 import pytest
@@ -257,7 +257,7 @@ def test_REV3_N5_a_claim_that_waits_for_anothers_channel_is_woken_within_50_ms(n
     log = nodes.plugin_log("node-2")
     made(domain("woken"))
     took_ms = []
-    for number in range(3):  # A busy machine may delay one of them.
+    for number in range(5):  # A busy machine may delay some of them. A plugin that looks once a second is hardly in time twice.
         holds, waits = f"holds-{number}", f"woken-{number}"
         held, waiting = wait_for_a_held_channel(nodes, made, log, worker(holds, "node-2", "woken"), worker(waits, "node-2", "woken"))
         nodes.kubectl("delete", "pod", holds, "--timeout=60s")
@@ -265,10 +265,12 @@ def test_REV3_N5_a_claim_that_waits_for_anothers_channel_is_woken_within_50_ms(n
         prepared = time_of(log.wait_for("Prepared a claim", uid=waiting))
         took_ms.append((prepared - released).total_seconds() * 1000)
         nodes.wait_until_it_runs(waits)
+        in_time = [one for one in took_ms if 0 <= one < WOKEN_WITHIN_MS]
+        if len(in_time) == 2:
+            break
         nodes.kubectl("delete", "pod", waits, "--timeout=60s")
     print(f"from the release of the channel to the next claim's answer: {took_ms} ms")
-    assert min(took_ms) >= 0
-    assert statistics.median(took_ms) < WOKEN_WITHIN_MS
+    assert len(in_time) == 2, took_ms
 
 
 # --- N6: a pod that is replaced in place
@@ -805,8 +807,12 @@ def install_before(nodes, helm):
 
 
 def registries(nodes):
-    """Where the images of controller, plugin and daemons come from."""
-    return {one["spec"]["containers"][0]["image"].rpartition("/cdom-")[0] for one in nodes.list("pods", "cdom-system")}
+    """Where the images of controller, plugin and daemons come from, by the beginning of the pods' names."""
+    found = {}
+    for one in nodes.list("pods", "cdom-system"):
+        [name] = re.findall(r"^(cdom-controller|cdom-kubelet-plugin|computedomain-daemon)-", one["metadata"]["name"])
+        found.setdefault(name, set()).add(one["spec"]["containers"][0]["image"].rpartition("/cdom-")[0])
+    return found
 
 
 @pytest.mark.parametrize("major", MAJORS)
@@ -825,14 +831,16 @@ def test_helm_changes_what_runs_under_a_job_and_removes_it(nodes, made, tmp_path
     lives = lives_of_job(nodes)
     if is_there:
         helm.adopt(tmp_path, VALUES)
-    at_first = {NOW if is_there else BEFORE}
+    first = NOW if is_there else BEFORE
+    at_first = {"cdom-controller": {first}, "cdom-kubelet-plugin": {first}, "computedomain-daemon": {first}}
     assert registries(nodes) == at_first
 
     before = {one["metadata"]["name"] for one in nodes.plugins()}
     helm.run("upgrade", "cdom", helm.later_chart(tmp_path), *IN_RELEASE, *WAIT, values={**VALUES, "logVerbosity": 5})
     assert "later" in spec_of(nodes.get("crd", CRDS[0]))
     eventually("the plugin's pods are new ones", lambda: before & {one["metadata"]["name"] for one in nodes.plugins()}, set())
-    eventually("registries", lambda: registries(nodes), {NOW} | at_first)  # The daemons are those of before: a job uses them.
+    # A job uses the daemons.
+    eventually("registries", lambda: registries(nodes), {**at_first, "cdom-controller": {NOW}, "cdom-kubelet-plugin": {NOW}})
     helm.run("rollback", "cdom", "1", *IN_RELEASE, *WAIT)
     assert "later" not in spec_of(nodes.get("crd", CRDS[0]))
     eventually("registries", lambda: registries(nodes), at_first)
