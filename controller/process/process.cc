@@ -27,6 +27,7 @@
 #include "pkg/http/gate.h"
 #include "pkg/http/transport_pool.h"
 #include "pkg/json/value.h"
+#include "pkg/kube/client/request.h"
 #include "pkg/kube/lease/leader_elector.h"
 #include "pkg/kube/runtime/api_session.h"
 #include "pkg/kube/runtime/blocking_queue.h"
@@ -317,7 +318,9 @@ kube::WorkQueue::Ended ControllerProcess::Reconcile(const std::string& uid,
 void ControllerProcess::ReleaseLease() {
   const std::optional<http::Request> release = elector_.Release();
   if (!release) return;
-  if (const auto reply = MakeTransport()->Send(*release); !reply) {
+  const base::Result<http::Response> reply =
+      kube::CheckStatus(MakeTransport()->Send(*release), release->method);
+  if (!reply) {
     logger_.Info("The Lease was not released and will expire", {{"err", reply.error().message}});
   }
 }
