@@ -9,6 +9,7 @@ import json
 import re
 import subprocess
 
+import yaml
 from cluster import REPO, ControlPlane, built_before
 from waiting import eventually
 
@@ -20,6 +21,11 @@ LABEL = "resource.nvidia.com/computeDomain"
 NODES = ("node-1", "node-2")
 NOW = "registry.example.com"  # Where the images come from.
 BEFORE = "registry.example.com/before"  # And those of the release before.
+
+
+def version_of(tree):
+    """The version of the manifests in that folder, which is the tag of their images."""
+    return yaml.safe_load((tree / "manifests/chart/Chart.yaml").read_text())["appVersion"]
 
 
 class RealNodes(ControlPlane):

@@ -8,10 +8,9 @@ import re
 import urllib.parse
 
 import pytest
-import yaml
 from helm import CRDS, IN_RELEASE, MAJORS, WAIT, Helm, spec_of
 from objects import domain
-from real_nodes import BEFORE, DRIVER, LABEL, NODES, NOW, PLUGIN, left_alone, time_of, worker
+from real_nodes import BEFORE, DRIVER, LABEL, NODES, NOW, PLUGIN, left_alone, time_of, version_of, worker
 from waiting import eventually
 
 PLUGINS = "daemonset/cdom-kubelet-plugin"
@@ -799,11 +798,10 @@ VALUES = {"rack": True, "logVerbosity": 4, "nvidiaDriverRoot": "/run/nvidia/driv
 
 def install_before(nodes, helm):
     """The chart of the release before, with the images of that release."""
-    chart = nodes.load_before() / "manifests/chart"
-    version = yaml.safe_load((chart / "Chart.yaml").read_text())["appVersion"]
+    before = nodes.load_before()
     values = {**VALUES, "image": {"repository": f"{BEFORE}/cdom-driver"},
-              "controller": {**VALUES["controller"], "image": f"{BEFORE}/cdom-controller:{version}"}}
-    helm.run("install", "cdom", chart, *IN_RELEASE, *WAIT, values=values)
+              "controller": {**VALUES["controller"], "image": f"{BEFORE}/cdom-controller:{version_of(before)}"}}
+    helm.run("install", "cdom", before / "manifests/chart", *IN_RELEASE, *WAIT, values=values)
 
 
 def registries(nodes):

@@ -10,7 +10,7 @@ from cluster import REPO
 from kustomizations import objects_in
 from namespaces import conditions
 from objects import domain
-from real_nodes import BEFORE, LABEL, NODES, NOW, PLUGIN_PODS, REAL_NODES, worker
+from real_nodes import BEFORE, LABEL, NODES, NOW, PLUGIN_PODS, REAL_NODES, version_of, worker
 from recorder import recorded, several, states
 from waiting import eventually
 
@@ -64,8 +64,8 @@ class Versions:
         made = 'repo=$1; source "$2/gpu_nodes.sh"; whole_site "$3"'
         subprocess.run(["bash", "-euc", made, "bash", self._trees[version], REAL_NODES, folder], check=True)
         file = folder / "kustomization.yaml"
-        image = re.search(rf"{NOW}(/cdom-driver:\S+)", (self._trees[daemons] / "manifests/kubelet-plugin/daemon-set.yaml").read_text())[1]
-        text, images = re.subn(r"IMAGE_NAME=[^]]+\]", f"IMAGE_NAME={REGISTRY[daemons]}{image}, MEMBERSHIP_WRITER=controller]", file.read_text())
+        image = f"{REGISTRY[daemons]}/cdom-driver:{version_of(self._trees[daemons])}"
+        text, images = re.subn(r"IMAGE_NAME=[^]]+\]", f"IMAGE_NAME={image}, MEMBERSHIP_WRITER=controller]", file.read_text())
         assert images == 1
         names = "".join(f"- {{name: {REGISTRY['now']}/{name}, newName: {REGISTRY[version]}/{name}}}\n"
                         for name in ("cdom-controller", "cdom-driver"))
