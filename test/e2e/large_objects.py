@@ -48,7 +48,7 @@ def large_object(plural, i, namespace):
 
 
 class LargeObjects(ThreadingHTTPServer):
-    """`large` is the plural whose objects it has `count` of; of the other kinds there are none."""
+    """`large` is the plural whose objects it has `count` of; of the other kinds there are none, but there is always a domain."""
 
     daemon_threads = True
 
@@ -77,6 +77,13 @@ class LargeObjects(ThreadingHTTPServer):
                 f'"resourceVersion":"{100 + i}","creationTimestamp":"2026-01-01T00:00:00Z",'
                 f'"labels":{{"resource.nvidia.com/computeDomain":"{UID % i}"}},')
         return (text + self.metadata + "," + json.dumps(rest)[1:]).encode()
+
+    def domain(self):
+        """What the controller plans for where the large objects are of another kind: it is the domain that the first is of."""
+        version, kind, namespace, rest = KINDS["computedomains"]
+        return json.dumps({"apiVersion": version, "kind": kind, "metadata": {
+            "name": "small", "namespace": namespace, "uid": UID % 0, "resourceVersion": "99", "generation": 1,
+            "creationTimestamp": "2026-01-01T00:00:00Z"}, **rest}).encode()
 
     def stop(self):
         self.ends.set()
@@ -164,6 +171,7 @@ class Handler(BaseHTTPRequestHandler):
     def _list(self, plural, query):
         server = self.server
         count = server.count if plural == server.large else 0
+        others = [server.domain()] if plural == "computedomains" and plural != server.large else []
         begin = int(query.get("continue", 0))
         end = min(count, begin + int(query.get("limit", count) or count))
         more = f'"continue":"{end}",' if end < count else ""
@@ -172,6 +180,8 @@ class Handler(BaseHTTPRequestHandler):
             self._begin()
             self._chunk((f'{{"apiVersion":"{version}","kind":"{kind}List",'
                          f'"metadata":{{{more}"resourceVersion":"5000"}},"items":[').encode())
+            for other in others:
+                self._chunk(other)
             for i in range(begin, end):
                 self._chunk((b"," if i > begin else b"") + server.item(i))
                 with server.lock:

@@ -222,7 +222,8 @@ def members_reason(nodes, name):
 
 
 def pod_is_ready(pod):
-    return next(one["status"] for one in pod["status"]["conditions"] if one["type"] == "Ready")
+    """As its condition says; a pod that the kubelet has yet to hear of has none."""
+    return next((one["status"] for one in pod["status"].get("conditions", []) if one["type"] == "Ready"), None)
 
 
 def test_REV3_N4_an_imex_that_hangs_is_told_by_all_who_ask_it_and_the_job_runs_on(nodes, made):
