@@ -57,8 +57,12 @@ void AddStep(Step step, std::vector<Step>& steps) {
 // clique, because workloads start on that.
 Step WithMembership(Step others, const Observed& observed, const Membership& membership,
                     bool needs_daemons) {
+  const bool reads_owner = std::ranges::any_of(
+      others, [](const Action& action) { return std::holds_alternative<ReadOwner>(action); });
   std::ranges::copy(membership.actions, std::back_inserter(others));
-  if (membership.needs_owner) others.emplace_back(ReadOwner{.key = observed.domain->meta.key});
+  if (membership.needs_owner && !reads_owner) {
+    others.emplace_back(ReadOwner{.key = observed.domain->meta.key});
+  }
   if (needs_daemons) others.emplace_back(ReadDaemons{});
   return others;
 }

@@ -244,6 +244,17 @@ TEST(PlanReconcile, B24_P1_LabelsThatAreDueAndPodsThatWaitAreReadInOneStep) {
   EXPECT_EQ(Actions<ReadPodConditions>(plan)[0].names, std::vector<std::string>{"train-2"});
 }
 
+TEST(PlanReconcile, Q1_DomainWithoutAChildAndWithoutItsCliqueIsReadOnce) {
+  const Plan plan = PlanFor(Converged(), [](Observed& o) {
+    for (api::DaemonPod& pod : o.children.daemon_pods) pod.controller_writes = true;
+    o.children.cliques.clear();
+    std::erase_if(o.children.templates,
+                  [](const auto& one) { return one.meta.key.ns != kDriverNs; });
+    o.memory.children_seen = {ChildRole::kWorkloadTemplate};
+  });
+  EXPECT_EQ(Actions<ReadOwner>(plan).size(), 1U);
+}
+
 TEST(PlanReconcile, B37_R2_OutdatedPodIsReadLiveAndThenReplaced) {
   Observed observed = Converged();
   observed.children.daemon_sets[0].template_hash = HashChildren(observed).daemon_set;
