@@ -245,6 +245,8 @@ Result<void> HandleReplies(const ReadDaemons& action, const Replies& replies, Ac
                            ReplyContext& to) {
   if (!TRY(TakePages(action, replies, read, to))) return {};
   to.observed.evidence.daemon_pods = std::move(read.found.daemon_pods);
+  // They are newer than the cache, whose watch may be broken while reads succeed.
+  to.observed.children.cliques = read.found.cliques;
   to.observed.evidence.cliques = std::move(read.found.cliques);
   return {};
 }
