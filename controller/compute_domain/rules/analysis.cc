@@ -13,10 +13,10 @@ namespace {
 std::vector<api::Member> FindExpected(const Observed& observed, const Membership& membership) {
   const Views& views = observed.facts.views;
   const bool claims_seen = views.claims_are_read && views.claims == Freshness::kFresh;
-  // If the cache of claims is only a moment behind, the claim may already exist. A stale cache
+  // If the cache of claims is behind, even for a moment, the claim may already exist. Such a cache
   // changes nothing: a Ready domain stays Ready, and a NotReady one stays NotReady.
-  const bool may_be_there =
-      claims_seen ? !views.claims_are_current : observed.domain->status.status != "Ready";
+  const bool is_behind = !claims_seen || !views.claims_are_current;
+  const bool may_be_there = is_behind && observed.domain->status.status != "Ready";
   const bool labels_count = !views.claims_are_read || may_be_there;
   std::set<std::string> members;
   for (const api::Member& member : membership.members) members.insert(member.node);

@@ -870,6 +870,20 @@ TEST(DecideStatus, T5_ProcessThatDidNotSeeTheReboot_KeepsWhatStatusSays) {
   EXPECT_EQ(reason("MembersNotReady", "Rebooted: node-1; 1/2"), "False MembersNotReady");
 }
 
+TEST(DecideStatus, K3_DaemonThatCrashesAfterAReboot_IsToldThoughStatusSaysTheReboot) {
+  const std::string said = SaidOf([](Observed& o, api::ImexReport&) {
+    o.children.daemon_pods[1].ready = false;
+    o.children.daemon_pods[1].trouble = "CrashLoopBackOff: no CDI device";
+    o.domain->status.conditions = {{.type = std::string(api::kConditionMembersReady),
+                                    .status = "False",
+                                    .reason = std::string(api::kReasonNodeRebooted),
+                                    .message = "Rebooted: node-1; 1/2"}};
+  });
+  EXPECT_NE(said.find("Not ready: node-1 (CrashLoopBackOff: no CDI device); 1/2"),
+            std::string::npos)
+      << said;
+}
+
 TEST(DecideStatus, REV3_W4_MemberThatCannotStart_IsNamedAtOnce) {
   const auto reason = [](const Change& change) {
     const std::string said = SaidInPhase(MemberPhase::Is::kStarting, seconds(3), change);
@@ -1604,15 +1618,17 @@ TEST(DecideStatus, REV3_X2_NodeThatOnlyItsLabelGivesToTheDomainKeepsItFromNothin
   observed.nodes["node-9"] = fixtures::MakeNode("node-9");
   observed.children.labelled_nodes.push_back(observed.nodes["node-9"]);
   EXPECT_EQ(StatusOf(observed).status, "Ready");
-  observed.facts.views.claims_are_current = false;
-  EXPECT_EQ(StatusOf(observed).status, "NotReady") << "its claim may be about to be seen";
-  observed.facts.views.claims = Freshness::kStale;
-  observed.domain->status.status = "Ready";
-  EXPECT_EQ(StatusOf(observed).status, "Ready") << "what an old view lacks is not known";
-  observed.domain->status.status = "NotReady";
-  EXPECT_EQ(StatusOf(observed).status, "NotReady") << "and makes nobody ready";
-  observed.facts.views.claims = Freshness::kFresh;
-  observed.facts.views.claims_are_current = true;
+  const std::vector<Change> views_that_are_behind = {
+      [](Observed& o) { o.facts.views.claims_are_current = false; },
+      [](Observed& o) { o.facts.views.claims = Freshness::kStale; }};
+  for (const Change& change : views_that_are_behind) {
+    Observed behind = observed;
+    change(behind);
+    behind.domain->status.status = "Ready";
+    EXPECT_EQ(StatusOf(behind).status, "Ready") << "what an old view lacks is not known";
+    behind.domain->status.status = "NotReady";
+    EXPECT_EQ(StatusOf(behind).status, "NotReady") << "and makes nobody ready";
+  }
   observed.children.claims.push_back(fixtures::MakeChannelClaim("node-9", "train-9"));
   EXPECT_EQ(StatusOf(observed).status, "NotReady") << "a pod is there, and nobody serves it";
 }

@@ -47,10 +47,14 @@ Trouble FindPassing(const StatusInput& input, const Member& member) {
   return {api::kReasonMembersStarting, "", phase->since_wall};
 }
 
-// Returns whether the member's machine has rebooted. A process that started later trusts status.
-// Otherwise two leaders would overwrite each other's message.
-bool HasRebooted(const Observed& observed, const std::string& node) {
+// Returns whether the member's machine has rebooted. A process that started later trusts status,
+// until the kubelet reports what is wrong with the pod. Otherwise two leaders would overwrite each
+// other's message.
+bool HasRebooted(const StatusInput& input, const std::string& node) {
+  const Observed& observed = input.observed;
   if (observed.rebooted.contains(node)) return true;
+  const auto pod = input.analysis.pods.find(node);
+  if (pod != input.analysis.pods.end() && !pod->second->trouble.empty()) return false;
   const kube::Condition* said = observed.domain->status.Find(api::kConditionMembersReady);
   if (said == nullptr || said->reason != api::kReasonNodeRebooted) return false;
   // "Rebooted: node-0, node-1; 1/4 members are ready. ..."
@@ -68,7 +72,7 @@ Trouble TroubleOf(const StatusInput& input, const Member& member) {
   const auto occupied = input.explanation.occupied.find(member.node);
   if (occupied != input.explanation.occupied.end()) return {api::kReasonNodeHeld, occupied->second};
   if (member.ready) return {};
-  if (HasRebooted(observed, member.node)) return {api::kReasonNodeRebooted, ""};
+  if (HasRebooted(input, member.node)) return {api::kReasonNodeRebooted, ""};
   if (Trouble passing = FindPassing(input, member); !passing.reason.empty()) return passing;
   if (is_known) {
     if (node->second.unschedulable) return {api::kReasonNodeDrained, "cordoned"};
