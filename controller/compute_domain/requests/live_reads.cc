@@ -245,8 +245,11 @@ Result<void> HandleReplies(const ReadDaemons& action, const Replies& replies, Ac
                            ReplyContext& to) {
   if (!TRY(TakePages(action, replies, read, to))) return {};
   to.observed.evidence.daemon_pods = std::move(read.found.daemon_pods);
-  // They are newer than the cache, whose watch may be broken while reads succeed.
-  to.observed.children.cliques = read.found.cliques;
+  // The watch is broken while reads succeed. Where it works, cliques must not be newer than the
+  // labels and claims that say why a member leaves.
+  if (!to.observed.facts.views.daemons_problem.empty()) {
+    to.observed.children.cliques = read.found.cliques;
+  }
   to.observed.evidence.cliques = std::move(read.found.cliques);
   return {};
 }
