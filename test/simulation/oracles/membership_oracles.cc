@@ -125,6 +125,7 @@ class ReleaseCheck {
   void Look(const GroundTruth& truth, const Change& change) {
     if (change.kind == Kind::kPod) return LookAtPod(truth, change);
     if (change.type == Change::Type::kDeleted) return;
+    if (change.kind == Kind::kNode) NoteBoot(change);
     if (change.kind == Kind::kClique) NoteWriter(change);
     if (!system_.clients.contains(change.actor)) return;
     if (change.kind == Kind::kClique) {
@@ -149,6 +150,7 @@ class ReleaseCheck {
     const kube::Uid started = is_there ? DomainOfStartedPod(truth, change) : kube::Uid();
     if (started.empty() || WasReady({started, node}, change.time, {})) return;
     if (CrashesAndSaysReady(truth, started, node)) return;
+    if (DiedWithItsNodeAndSaysReady(truth, change, started, node)) return;
     report_.Say(change, "started " + Show(Kind::kPod, pod.key()) + " on " + node +
                             " where no daemon is ready");
   }
@@ -183,6 +185,35 @@ class ReleaseCheck {
                           .name = CliqueName(domain, std::string(pod.Label(kCliqueLabel)))}));
       const Entry* own = FindNode(daemons, node);
       return own != nullptr && own->ready && own->ip == pod["status"]["podIP"].AsString();
+    });
+  }
+
+  void NoteBoot(const Change& change) {
+    const auto boot = [](const Object& node) {
+      return At(node.value(), {"status", "nodeInfo", "bootID"}).AsString();
+    };
+    const bool has_booted = change.before && boot(*change.before) != boot(*change.after);
+    if (has_booted) booted_[change.after->key().name] = change.time;
+  }
+
+  // The same of a daemon whose pod was deleted while its machine was down. The next daemon takes
+  // the entry over once it runs.
+  bool DiedWithItsNodeAndSaysReady(const GroundTruth& truth, const Change& change,
+                                   const kube::Uid& domain, const std::string& node) const {
+    const auto booted = booted_.find(node);
+    if (booted == booted_.end() || change.time - booted->second > system_.delay) return false;
+    return std::ranges::any_of(truth.Live(Kind::kClique), [&](const auto& item) {
+      const auto& [key, clique] = item;
+      if (clique->Label(kDomainLabel) != domain) return false;
+      const Entries daemons = DaemonsOf(clique);
+      const Entry* said = FindNode(daemons, node);
+      const auto own = is_own_word_.find({key, node});
+      const bool is_controllers = own != is_own_word_.end() && own->second;
+      if (said == nullptr || !said->ready || is_controllers) return false;
+      return std::ranges::none_of(truth.Live(Kind::kPod), [&](const auto& other) {
+        const Object& pod = *other.second;
+        return IsDaemonPod(system_, pod, domain) && pod["status"]["podIP"].AsString() == said->ip;
+      });
     });
   }
 
@@ -240,6 +271,7 @@ class ReleaseCheck {
   Report report_;
   ReadyDaemons ready_;
   std::map<std::pair<kube::ObjectKey, std::string>, bool> is_own_word_;  // By clique and node.
+  std::map<std::string, Time> booted_;                                   // By node.
 };
 
 }  // namespace
