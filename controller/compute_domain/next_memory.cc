@@ -103,6 +103,7 @@ struct Apply {
     retry.is_first = retry.backoff.delay() == std::chrono::nanoseconds(0);
     const auto least =
         std::max(retry.backoff.Next(delayed.is_conflict ? kConflict : kFailure), delayed.at_least);
+    retry.is_conflict = delayed.is_conflict;
     retry.concern = delayed.concern;
     retry.until = now + base::Jittered(least, kSpreadMost, delayed.spread);
     retry.failure = delayed.failure;

@@ -80,7 +80,8 @@ struct Retry {
   // since.
   base::Clock::TimePoint until = {};
   bool is_first = false;
-  bool is_wanted = true;  // The last plan contains the action.
+  bool is_wanted = true;     // The last plan contains the action.
+  bool is_conflict = false;  // It failed because the cache was behind.
   // What to report to users. Empty if the failure passes without a person's help.
   std::optional<Failure> failure = {};
   std::optional<NameTaken> taken = {};  // Empty unless an object holds the name of this child.

@@ -182,6 +182,16 @@ Result<bool> TakePages(const Read& action, const Replies& replies, ActionProgres
   return to.result.decide_again;
 }
 
+// Returns whether the cache of cliques is known to be behind: its watch is broken while reads
+// succeed, or the write of a clique was a conflict. Otherwise the cached ones are used: cliques
+// must not be newer than the labels and claims that say why a member leaves.
+bool AreCliquesBehind(const Observed& observed) {
+  return !observed.facts.views.daemons_problem.empty() ||
+         std::ranges::any_of(observed.memory.retries, [](const auto& one) {
+           return one.second.concern == Concern::kMembership && one.second.is_conflict;
+         });
+}
+
 Result<std::optional<kube::ObjectMeta>> OwnerOf(std::string_view body, const Observed& observed) {
   kube::ObjectMeta meta = TRY(DecodeMetaOf(body));
   if (meta.uid != observed.uid) return std::optional<kube::ObjectMeta>();
@@ -245,11 +255,7 @@ Result<void> HandleReplies(const ReadDaemons& action, const Replies& replies, Ac
                            ReplyContext& to) {
   if (!TRY(TakePages(action, replies, read, to))) return {};
   to.observed.evidence.daemon_pods = std::move(read.found.daemon_pods);
-  // The watch is broken while reads succeed. Where it works, cliques must not be newer than the
-  // labels and claims that say why a member leaves.
-  if (!to.observed.facts.views.daemons_problem.empty()) {
-    to.observed.children.cliques = read.found.cliques;
-  }
+  if (AreCliquesBehind(to.observed)) to.observed.children.cliques = read.found.cliques;
   to.observed.evidence.cliques = std::move(read.found.cliques);
   return {};
 }
