@@ -323,8 +323,11 @@ Members DomainCheck::CheckMembership() {
     if (clique->empty()) continue;
     if (pod->meta()["annotations"].Find(kKeepsNoCliqueAnnotation) != nullptr) {
       TakeIndexFromStatus(node, members);
-      if (pod->deleting()) members.erase(node);
-      if (pod->deleting()) AddIdle(*pod, members);
+      // It may fall silent before it has written its entry.
+      const bool only_starts = members[node].index < 0 && IsNodeLost(truth_, node);
+      if (!pod->deleting() && !only_starts) continue;
+      members.erase(node);
+      AddIdle(*pod, members);
       continue;
     }
     const ObjectPtr object =
