@@ -80,7 +80,7 @@ milliseconds UrgentWindow(std::size_t members) {
 
 CliqueBatching NextBatching(const CliqueBatching& before, base::Clock::TimePoint now,
                             milliseconds first) {
-  return {.last = now, .window = std::clamp(4 * before.window, first, 32 * first)};
+  return {.last = now, .window = std::clamp(4 * before.window, first, 8 * first)};
 }
 
 bool IsAtRest(const CliqueBatching& batching, base::Clock::TimePoint now) {

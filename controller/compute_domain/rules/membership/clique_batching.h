@@ -10,7 +10,8 @@
 namespace compute_domain {
 
 // Returns the state after a write at `now`. The window grows fourfold with each write that soon
-// follows another, from `first` to 32 times `first`: nodes may take long to join.
+// follows another, from `first` to 8 times `first`: nodes may take long to join, and a member that
+// is ready waits for them.
 [[nodiscard]] CliqueBatching NextBatching(const CliqueBatching& before, base::Clock::TimePoint now,
                                           std::chrono::milliseconds first);
 // Returns whether the last write is so long ago that the next change starts with the first window.

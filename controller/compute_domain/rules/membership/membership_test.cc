@@ -499,9 +499,9 @@ TEST(NextPace, Q3_WindowGrowsWhileWritesFollowOneAnother) {
     batching = NextBatching(batching, Now().monotonic, milliseconds(500));
     windows.push_back(static_cast<int>(batching.window.count()));
   }
-  EXPECT_EQ(windows, (std::vector<int>{500, 2000, 8000, 16'000, 16'000, 16'000}));
-  EXPECT_FALSE(IsAtRest(batching, Now().monotonic + milliseconds(31'999)));
-  EXPECT_TRUE(IsAtRest(batching, Now().monotonic + milliseconds(32'000)));
+  EXPECT_EQ(windows, (std::vector<int>{500, 2000, 4000, 4000, 4000, 4000}));
+  EXPECT_FALSE(IsAtRest(batching, Now().monotonic + milliseconds(7'999)));
+  EXPECT_TRUE(IsAtRest(batching, Now().monotonic + milliseconds(8'000)));
   EXPECT_TRUE(IsAtRest(NextBatching({}, Now().monotonic, milliseconds(0)), Now().monotonic));
 }
 
