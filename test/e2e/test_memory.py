@@ -12,7 +12,7 @@ from objects import domain
 from process import Process
 from waiting import eventually
 
-MOST = 64 << 20
+MOST = 96 << 20  # The limit of the controller's Deployment is 128 MiB.
 KUBECONFIG = """apiVersion: v1
 kind: Config
 clusters: [{{name: c, cluster: {{server: "{url}"}}}}]

@@ -283,7 +283,8 @@ Violations SameDeeds(const Course& course, const Course& expected) {
       const auto it = of.find(deed);
       return it == of.end() ? 0 : it->second;
     };
-    if (count(done) == count(wanted)) continue;
+    // What a fault delays, a user may not find to delete; D1 shows what is missing in the end.
+    if (count(done) <= count(wanted)) continue;
     violations.push_back("D2 SameDeeds: " + deed + " " + std::to_string(count(done)) +
                          " times instead of " + std::to_string(count(wanted)));
   }

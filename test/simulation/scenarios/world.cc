@@ -483,6 +483,8 @@ base::Result<Reply> World::InjectFault(const std::string& client, const http::Re
       system_.stood_still_until[client] = cluster_.now() + kFrozen;
       break;
     case Fault::kViewsStall: {
+      // Once it goes on, the view shows what was so before, while the others show what is so now.
+      system_.view_lag = kStaleMax;
       const auto now = static_cast<std::int64_t>(cluster_.store().revision());
       for (const auto& [kind, revision] : ParseStale(spec_.stale, now)) {
         for (const auto& replica : replicas_) {
