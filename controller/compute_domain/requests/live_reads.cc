@@ -255,7 +255,15 @@ Result<void> HandleReplies(const ReadDaemons& action, const Replies& replies, Ac
                            ReplyContext& to) {
   if (!TRY(TakePages(action, replies, read, to))) return {};
   to.observed.evidence.daemon_pods = std::move(read.found.daemon_pods);
-  if (AreCliquesBehind(to.observed)) to.observed.children.cliques = read.found.cliques;
+  if (AreCliquesBehind(to.observed)) {
+    to.observed.children.cliques = read.found.cliques;
+    // A watch that opens again shows all that was so meanwhile. Status must not follow it back.
+    for (const api::Clique& clique : read.found.cliques) {
+      to.result.expectations.push_back({.kind = Kind::kClique,
+                                        .key = clique.meta.key,
+                                        .resource_version = clique.meta.resource_version});
+    }
+  }
   to.observed.evidence.cliques = std::move(read.found.cliques);
   return {};
 }
