@@ -4,9 +4,8 @@
 #   scripts/test.sh                     what CI runs on each commit; test/README.md says what each part shows, and its minutes
 #   scripts/test.sh PATTERN             of that, the steps whose name matches: 'e2e: actors', '^lint'
 #   scripts/test.sh quick               unit tests and simulation without sanitizers, rules over the sources
-#   scripts/test.sh nightly             what takes hours, in steps of an hour at most. Of the longest, tonight's part: eight
-#                                       nights have all. What passed on this commit is not run again
-#   scripts/test.sh nightly PATTERN     of that, the steps whose name matches, also those of other nights
+#   scripts/test.sh nightly             what takes hours, in steps of an hour at most. What passed on this commit is not run again
+#   scripts/test.sh nightly PATTERN     of that, the steps whose name matches
 #   scripts/test.sh one NAME [--gdb] [--times N]
 #                                       one GoogleTest or pytest case, simulated scenario or fuzz target
 #   scripts/test.sh list                the steps there are
@@ -55,7 +54,7 @@ case ${1:-} in
     cache=${CDOM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/cdom}
     export CDOM_RESUME=$cache/nightly/$(git rev-parse HEAD) CDOM_SEED=${CDOM_SEED:-$(date +%y%m%d00)}
     export CDOM_FUZZ_SEED=$CDOM_SEED CDOM_FUZZ_KEEP=$cache/fuzz
-    if (($# == 2)); then run -L nightly -R "$2"; else run -L '^nightly$'; fi
+    run -L nightly -R "${2:-}"
     ;;
   one) exec test/suite/one.py "${@:2}" ;;
   list)

@@ -22,9 +22,9 @@
 
 namespace simulation {
 
-// Size of sweeps. "all": every fault at every request of every run, which takes hours. A number N:
-// one in N of a sample that takes minutes. The default is from CMake: 1, or more under sanitizers,
-// where a run takes many times as long.
+// Size of sweeps. "all": every fault at every request of every run, which takes over an hour. A
+// number N: one in N of a sample that takes minutes. The default is from CMake: 1, or more under
+// sanitizers, where a run takes many times as long.
 inline const std::string_view kSweep = [] {
   const char* asked = std::getenv("CDOM_SWEEP");
   return asked == nullptr ? CDOM_SWEEP_COARSER : asked;
