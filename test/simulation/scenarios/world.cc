@@ -766,7 +766,7 @@ Violations World::CompareWith(const Course& expected) const {
   }
   seconds later = kHealedWithin;
   if (!spec_.stale.empty()) later += kStaleMax;
-  // Each of three processes asks anew, and less and less often, for what it may not read.
+  // Each of three processes asks for what it may not read, at first often and then seldom.
   if (!system_.may_read_claims) later += (spec_.standby ? 3 : 1) * kAsksWithin;
   if (spec_.two_leaders) later += kLooksWithin;
   std::ranges::move(SameTime(course_, expected, later), std::back_inserter(violations));
