@@ -495,6 +495,8 @@ base::Result<Reply> World::InjectFault(const std::string& client, const http::Re
     }
     case Fault::kReadsFail:
       reads_fail_until_ = cluster_.now() + kUnreadable;
+      // A watch that opens again shows all that was so meanwhile, and reads showed the end of it.
+      system_.view_lag = kUnreadable + kSlowestRetry;
       for (const auto& replica : replicas_) replica->BreakWatches(seconds(0));
       break;
     case Fault::kImexEnds:
