@@ -73,6 +73,12 @@ base::Result<NameHolder> DecodeHolder(std::string_view body) {
   return NameHolder{decoded.meta, decoded.domain, decoded.target, decoded.template_hash};
 }
 
+void Expect(ActionResult& result, Kind kind, const kube::ObjectKey& key,
+            std::string resource_version) {
+  result.expectations.push_back(
+      {.kind = kind, .key = key, .resource_version = std::move(resource_version)});
+}
+
 base::Result<kube::ObjectMeta> DecodeMetaOf(std::string_view body) {
   const json::Document object = TRY(json::ParseRepaired(body));
   return kube::DecodeMeta(object);

@@ -38,6 +38,10 @@ struct ReplyContext {
   ActionResult& result;
 };
 
+// Has the domain's next pass wait until the cache shows at least this version of the object.
+void Expect(ActionResult& result, Kind kind, const kube::ObjectKey& key,
+            std::string resource_version);
+
 // Decodes the object that has a child's name, and the metadata of any object.
 [[nodiscard]] base::Result<NameHolder> DecodeHolder(std::string_view body);
 [[nodiscard]] base::Result<kube::ObjectMeta> DecodeMetaOf(std::string_view body);

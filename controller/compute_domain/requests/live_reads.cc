@@ -259,9 +259,7 @@ Result<void> HandleReplies(const ReadDaemons& action, const Replies& replies, Ac
     to.observed.children.cliques = read.found.cliques;
     // A watch that opens again shows all that was so meanwhile. Status must not follow it back.
     for (const api::Clique& clique : read.found.cliques) {
-      to.result.expectations.push_back({.kind = Kind::kClique,
-                                        .key = clique.meta.key,
-                                        .resource_version = clique.meta.resource_version});
+      Expect(to.result, Kind::kClique, clique.meta.key, clique.meta.resource_version);
     }
   }
   to.observed.evidence.cliques = std::move(read.found.cliques);

@@ -40,12 +40,6 @@ Value PatchOf(const char* verb, std::string path, Value value) {
   return Value::Object({{"op", verb}, {"path", std::move(path)}, {"value", std::move(value)}});
 }
 
-void Expect(ActionResult& result, Kind kind, const kube::ObjectKey& key,
-            std::string resource_version) {
-  result.expectations.push_back(
-      {.kind = kind, .key = key, .resource_version = std::move(resource_version)});
-}
-
 Result<void> TakeChild(Kind kind, const kube::ObjectKey& key, const Reply& reply,
                        ReplyContext& to) {
   // The child is deleted. It is created again once the cache shows that.

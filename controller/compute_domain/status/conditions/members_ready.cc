@@ -23,16 +23,22 @@ struct Trouble {
   base::Clock::WallTime since = {};  // Only for MembersStarting and MembersLeaving.
 };
 
+// Returns the daemon pod of the node. Null if there is none.
+const api::DaemonPod* PodOn(const StatusInput& input, const std::string& node) {
+  const auto pod = input.analysis.pods.find(node);
+  return pod == input.analysis.pods.end() ? nullptr : pod->second;
+}
+
 // Returns why the daemon cannot run, as it or its kubelet reports. Empty if neither does.
 Trouble FindFault(const StatusInput& input, const Member& member) {
   const Observed& observed = input.observed;
   const auto fabric = observed.fabric_errors.find(member.node);
   if (fabric != observed.fabric_errors.end()) return {api::kReasonFabricError, fabric->second};
-  const auto pod = input.analysis.pods.find(member.node);
-  if (pod == input.analysis.pods.end() || pod->second->meta.deleting) return {};
-  const ImexTrouble imex = ImexTroubleOf(*pod->second);
+  const api::DaemonPod* pod = PodOn(input, member.node);
+  if (pod == nullptr || pod->meta.deleting) return {};
+  const ImexTrouble imex = ImexTroubleOf(*pod);
   if (imex.reason == api::kReasonImexOnHost) return {imex.reason, imex.detail};
-  return {{}, pod->second->trouble};
+  return {{}, pod->trouble};
 }
 
 // Returns a cause that ends by itself: the daemon starts, or its pods have ended. Else empty.
@@ -53,8 +59,8 @@ Trouble FindPassing(const StatusInput& input, const Member& member) {
 bool HasRebooted(const StatusInput& input, const std::string& node) {
   const Observed& observed = input.observed;
   if (observed.rebooted.contains(node)) return true;
-  const auto pod = input.analysis.pods.find(node);
-  if (pod != input.analysis.pods.end() && !pod->second->trouble.empty()) return false;
+  const api::DaemonPod* pod = PodOn(input, node);
+  if (pod != nullptr && !pod->trouble.empty()) return false;
   const kube::Condition* said = observed.domain->status.Find(api::kConditionMembersReady);
   if (said == nullptr || said->reason != api::kReasonNodeRebooted) return false;
   // "Rebooted: node-0, node-1; 1/4 members are ready. ..."
@@ -82,18 +88,18 @@ Trouble TroubleOf(const StatusInput& input, const Member& member) {
     if (!taints.empty()) return {api::kReasonNodeTainted, "taint " + taints.front()};
   }
   if (Trouble fault = FindFault(input, member); !fault.reason.empty()) return fault;
-  const auto pod = input.analysis.pods.find(member.node);
-  if (pod == input.analysis.pods.end()) return {{}, member.ip.empty() ? "no daemon yet" : ""};
-  if (pod->second->meta.deleting) return {};
+  const api::DaemonPod* pod = PodOn(input, member.node);
+  if (pod == nullptr) return {{}, member.ip.empty() ? "no daemon yet" : ""};
+  if (pod->meta.deleting) return {};
   // A daemon that is starting has not written its entry yet.
-  if (Serves(*pod->second) && IsSoughtElsewhere(*pod->second, member)) {
-    return {api::kReasonImexAddressDiffers, (member.ip.empty() ? "no address" : member.ip) +
-                                                ", and its daemon pod has " + pod->second->ip};
+  if (Serves(*pod) && IsSoughtElsewhere(*pod, member)) {
+    return {api::kReasonImexAddressDiffers,
+            (member.ip.empty() ? "no address" : member.ip) + ", and its daemon pod has " + pod->ip};
   }
-  if (const ImexTrouble imex = ImexTroubleOf(*pod->second); !imex.reason.empty()) {
+  if (const ImexTrouble imex = ImexTroubleOf(*pod); !imex.reason.empty()) {
     return {imex.reason, imex.detail};
   }
-  return {{}, pod->second->trouble};
+  return {{}, pod->trouble};
 }
 
 constexpr std::string_view kDisableImexOnHost =
