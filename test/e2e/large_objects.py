@@ -171,7 +171,6 @@ class Handler(BaseHTTPRequestHandler):
     def _list(self, plural, query):
         server = self.server
         count = server.count if plural == server.large else 0
-        others = [server.domain()] if plural == "computedomains" and plural != server.large else []
         begin = int(query.get("continue", 0))
         end = min(count, begin + int(query.get("limit", count) or count))
         more = f'"continue":"{end}",' if end < count else ""
@@ -180,8 +179,8 @@ class Handler(BaseHTTPRequestHandler):
             self._begin()
             self._chunk((f'{{"apiVersion":"{version}","kind":"{kind}List",'
                          f'"metadata":{{{more}"resourceVersion":"5000"}},"items":[').encode())
-            for other in others:
-                self._chunk(other)
+            if plural == "computedomains" and plural != server.large:
+                self._chunk(server.domain())
             for i in range(begin, end):
                 self._chunk((b"," if i > begin else b"") + server.item(i))
                 with server.lock:

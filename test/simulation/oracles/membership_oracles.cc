@@ -162,8 +162,20 @@ class ReleaseCheck {
     for (const Entry& entry : DaemonsOf(change.after)) {
       const Entry* old = FindNode(before, entry.node);
       const bool is_new = old == nullptr || old->ready != entry.ready || old->ip != entry.ip;
-      if (is_new) is_own_word_[{change.after->key(), entry.node}] = is_controller;
+      if (is_new) by_controller_[{change.after->key(), entry.node}] = is_controller;
     }
+  }
+
+  // Returns the address under which a daemon says in its clique that it is ready on the node. What
+  // the controller wrote does not count.
+  std::optional<std::string> SaidReadyUnder(const kube::ObjectKey& key, const ObjectPtr& clique,
+                                            const std::string& node) const {
+    const Entries daemons = DaemonsOf(clique);
+    const Entry* said = FindNode(daemons, node);
+    const auto writer = by_controller_.find({key, node});
+    const bool is_controllers = writer != by_controller_.end() && writer->second;
+    if (said == nullptr || !said->ready || is_controllers) return {};
+    return said->ip;
   }
 
   // A daemon that keeps its own entry, and crashes before it has written what it is, leaves there
@@ -205,15 +217,11 @@ class ReleaseCheck {
     return std::ranges::any_of(truth.Live(Kind::kClique), [&](const auto& item) {
       const auto& [key, clique] = item;
       if (clique->Label(kDomainLabel) != domain) return false;
-      const Entries daemons = DaemonsOf(clique);
-      const Entry* said = FindNode(daemons, node);
-      const auto own = is_own_word_.find({key, node});
-      const bool is_controllers = own != is_own_word_.end() && own->second;
-      if (said == nullptr || !said->ready || is_controllers) return false;
-      return std::ranges::none_of(truth.Live(Kind::kPod), [&](const auto& other) {
-        const Object& pod = *other.second;
-        return IsDaemonPod(system_, pod, domain) && pod["status"]["podIP"].AsString() == said->ip;
-      });
+      const std::optional<std::string> ip = SaidReadyUnder(key, clique, node);
+      return ip && std::ranges::none_of(truth.Live(Kind::kPod), [&](const auto& other) {
+               const Object& pod = *other.second;
+               return IsDaemonPod(system_, pod, domain) && pod["status"]["podIP"].AsString() == *ip;
+             });
     });
   }
 
@@ -243,15 +251,11 @@ class ReleaseCheck {
     });
   }
 
-  // By the daemon: what the controller wrote itself excuses nothing.
+  // By the daemon.
   bool IsSaidInClique(const GroundTruth& truth, const Change& change, const Entry& entry) const {
     const kube::ObjectKey key = {.ns = system_.driver_namespace,
                                  .name = CliqueName(change.after->uid(), entry.clique)};
-    const Entries daemons = DaemonsOf(truth.Get(Kind::kClique, key));
-    const Entry* said = FindNode(daemons, entry.node);
-    const auto own = is_own_word_.find({key, entry.node});
-    if (own != is_own_word_.end() && own->second) return false;
-    return said != nullptr && said->ready && said->ip == entry.ip;
+    return SaidReadyUnder(key, truth.Get(Kind::kClique, key), entry.node) == entry.ip;
   }
 
   void CheckReady(const Change& change, const kube::Uid& domain, const Entries& before,
@@ -270,8 +274,8 @@ class ReleaseCheck {
   const SystemUnderTest& system_;
   Report report_;
   ReadyDaemons ready_;
-  std::map<std::pair<kube::ObjectKey, std::string>, bool> is_own_word_;  // By clique and node.
-  std::map<std::string, Time> booted_;                                   // By node.
+  std::map<std::pair<kube::ObjectKey, std::string>, bool> by_controller_;  // By clique and node.
+  std::map<std::string, Time> booted_;                                     // By node.
 };
 
 }  // namespace

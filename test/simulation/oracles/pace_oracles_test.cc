@@ -122,51 +122,55 @@ TEST_F(PaceOraclesTest, S1SeesAWorkloadThatStartsWhenItsDaemonIsGone) {
   EXPECT_TRUE(Contains(Check(ReleaseGate), "started Pod train/job-0 on node-0"));
 }
 
-// Of the entry that a daemon left when its machine went down.
-TEST_F(PaceOraclesTest, S1TakesTheWordOfADaemonThatDiedWithItsNodeAndOfNoOther) {
-  const auto leave_entry = [&] {
-    store().Edit("daemon", Kind::kClique, CliqueObjectKey(), [&](Value& clique) {
+class BootTest : public PaceOraclesTest {
+ protected:
+  // Its machine boots when its daemon has been gone for a while.
+  void BootNode0() {
+    EndDaemonOn("node-0");
+    cluster.Advance(seconds(10));
+    store().Edit(
+        "kubelet/node-0", Kind::kNode, {.name = "node-0"},
+        [](Value& node) { node["status"]["nodeInfo"]["bootID"] = "another"; },
+        Subresource::kStatus);
+  }
+  void LeaveReadyEntry(const char* writer) {
+    store().Edit(writer, Kind::kClique, CliqueObjectKey(), [](Value& clique) {
       clique["daemons"] = Value::Array({Value::Object({{"nodeName", "node-0"},
                                                        {"cliqueID", "c.1"},
                                                        {"index", 0},
                                                        {"ipAddress", "10.9.9.9"},
                                                        {"status", "Ready"}})});
     });
-  };
-  const auto start = [&] {
+  }
+  void StartJobPod() {
     for (const char* phase : {"Pending", "Running"}) {
       store().Edit(
           "kubelet/node-0", Kind::kPod, {.ns = "train", .name = "job-0"},
           [&](Value& pod) { pod["status"]["phase"] = phase; }, Subresource::kStatus);
     }
-  };
-  const auto boot = [&](const char* id) {
-    store().Edit(
-        "kubelet/node-0", Kind::kNode, {.name = "node-0"},
-        [&](Value& node) { node["status"]["nodeInfo"]["bootID"] = id; }, Subresource::kStatus);
-  };
-  EndDaemonOn("node-0");
-  cluster.Advance(seconds(10));
-  leave_entry();
-  boot("another");
-  start();
+  }
+};
+
+TEST_F(BootTest, S1TakesTheWordOfADaemonThatDiedWithItsNodeRightAfterTheBoot) {
+  BootNode0();
+  LeaveReadyEntry("daemon");
+  StartJobPod();
   EXPECT_EQ(Check(ReleaseGate), "");
   cluster.Advance(seconds(10));
-  start();
+  StartJobPod();
   EXPECT_TRUE(Contains(Check(ReleaseGate), "started Pod train/job-0 on node-0"));
 }
 
-TEST_F(PaceOraclesTest, S1SeesAWorkloadThatStartsAfterABootWithoutAnyDaemonsWord) {
-  EndDaemonOn("node-0");
-  cluster.Advance(seconds(10));
-  store().Edit(
-      "kubelet/node-0", Kind::kNode, {.name = "node-0"},
-      [](Value& node) { node["status"]["nodeInfo"]["bootID"] = "another"; }, Subresource::kStatus);
-  for (const char* phase : {"Pending", "Running"}) {
-    store().Edit(
-        "kubelet/node-0", Kind::kPod, {.ns = "train", .name = "job-0"},
-        [&](Value& pod) { pod["status"]["phase"] = phase; }, Subresource::kStatus);
-  }
+TEST_F(BootTest, S1TakesNoWordOfTheControllerAfterABoot) {
+  BootNode0();
+  LeaveReadyEntry("controller");
+  StartJobPod();
+  EXPECT_TRUE(Contains(Check(ReleaseGate), "started Pod train/job-0 on node-0"));
+}
+
+TEST_F(BootTest, S1SeesAWorkloadThatStartsAfterABootWithoutAnyDaemonsWord) {
+  BootNode0();
+  StartJobPod();
   EXPECT_TRUE(Contains(Check(ReleaseGate), "started Pod train/job-0 on node-0"));
 }
 
