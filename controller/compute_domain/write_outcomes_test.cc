@@ -4,6 +4,7 @@
 
 #include "controller/compute_domain/rules/children.h"
 #include "test/fixtures/domain_maker.h"
+#include "test/fixtures/nvidias_rights.h"
 #include "test/fixtures/pass_world.h"
 
 namespace compute_domain {
@@ -82,6 +83,38 @@ TEST(WriteOutcomes, REV3_F5_NodeOfAnotherDomainIsLeftAlone) {
     world.clock.Advance(minutes(1));
   }
   EXPECT_EQ(LabelOf(world, "node-1"), "another");
+}
+
+// The cache still shows a domain that is deleted.
+TEST(WriteOutcomes, StatusOfADomainThatIsGoneIsNotTriedAgain) {
+  for (const bool may_patch : {true, false}) {
+    SCOPED_TRACE(may_patch);
+    Observed observed = Converged();
+    observed.domain->status = {};
+    PassWorld world(observed);
+    world.server.Remove(Kind::kComputeDomain, observed.domain->meta.key);
+    if (!may_patch) {
+      world.server.Refuse("PATCH", 403, "Forbidden",
+                          fixtures::ForbiddenMessage({"patch", "computedomains/status"}));
+    }
+    const Outcome outcome = world.Run();
+    EXPECT_EQ(world.server.lines().size(), may_patch ? 1U : 2U) << "PATCH, or PATCH and GET";
+    EXPECT_FALSE(outcome.error);
+    EXPECT_FALSE(outcome.is_failing);
+  }
+}
+
+// A proxy's 404 does not say that the domain is gone.
+TEST(WriteOutcomes, StatusThatAProxyDidNotFindIsTriedAgain) {
+  Observed observed = Converged();
+  observed.domain->status = {};
+  PassWorld world(observed);
+  world.server.Intercept([](const std::string& /*line*/) -> std::optional<MapServer::Reply> {
+    return http::Response{.status = 404, .body = "404 page not found"};
+  });
+  const Outcome outcome = world.Run();
+  EXPECT_TRUE(outcome.error);
+  EXPECT_TRUE(outcome.is_failing);
 }
 
 // Both daemons are outdated, and may be replaced under a job.
