@@ -11,7 +11,7 @@ step("unit: coverage of planner and oracles" NEEDS asan LOCK processors COST 200
 step("unit: TSan" NEEDS ${cluster} LOCK processors COST 400 COMMAND test/suite/tsan.sh)
 step("fuzz: corpora" NEEDS asan LOCK processors COST 250 COMMAND scripts/fuzz.sh)
 step("fuzz: it finds what is broken" NEEDS asan LOCK processors COST 240 COMMAND test/fuzz/fuzz_test.sh)
-step("sweep: one eighth under ASan" NEEDS asan LOCK processors COST 500 COMMAND test/suite/sweeps.sh --preset asan --one-of 8)
+step("sweep: one eighth under ASan" NEEDS asan LOCK processors COST 500 COMMAND test/suite/sweeps.sh --preset asan --part any/8)
 # A night runs all of them. An odd number of parts, since cases of one scenario stand in pairs.
 step("sweep: faults at requests" NEEDS sweeps LOCK processors COST 690 COMMAND test/suite/sweeps.sh --part any/5 1000 900)
 

@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
 # Runs the simulation's sweeps, and says how many runs they had.
 #
-#   sweeps.sh [--preset asan] [--part 2/8 | --part any/5] [--one-of 4] [LEAST LEAST_FAULTED]
+#   sweeps.sh [--preset asan] [--part 2/8 | --part any/5] [LEAST LEAST_FAULTED]
 #
-# --part: of every eight tests of CTest the second; any: the one that the commit's hash chooses. --one-of: one of four parts of the
-# cases of each program, where a program is one test of CTest; the commit's hash chooses it, too.
+# --part: of every eight cases the second; any: the one that the commit's hash chooses.
 # LEAST, LEAST_FAULTED: the sweeps of the controller must have at least so many runs, and at least so many of them with a fault,
 # each another pair of a request and a fault.
 set -uo pipefail
@@ -12,28 +11,26 @@ set -uo pipefail
 preset=release
 part=1/1
 commit=$(git rev-parse HEAD)
-# chosen N: a number from 0 to N - 1.
-chosen() { echo $((16#${commit: -6} % $1)); }
 while [[ ${1:-} == --* ]]; do
   case $1 in
     --preset) preset=$2 ;;
-    --part)
-      part=$2
-      if [[ $part == any/* ]]; then part=$(($(chosen "${part#*/}") + 1))/${part#*/}; fi
-      echo "part $part"
-      ;;
-    --one-of)
-      export GTEST_TOTAL_SHARDS=$2 GTEST_SHARD_INDEX=$(chosen "$2")
-      echo "of $2 parts number $GTEST_SHARD_INDEX"
-      ;;
+    --part) part=$2 ;;
     *) echo "sweeps: unknown option $1" >&2 && exit 2 ;;
   esac
   shift 2
 done
+if [[ $part == any/* ]]; then part=$((16#${commit: -6} % ${part#*/} + 1))/${part#*/}; fi
+echo "part $part"
+# A case is a test of CTest, but under ASan a program is, and GoogleTest divides its cases.
+tests=(-I "${part%/*},,${part#*/}")
+if [[ $preset == asan ]]; then
+  tests=()
+  export GTEST_TOTAL_SHARDS=${part#*/} GTEST_SHARD_INDEX=$((${part%/*} - 1))
+fi
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 status=0
-ctest --preset "$preset" --verbose -R 'sweep_test: ' -I "${part%/*},,${part#*/}" --timeout 3600 | tee "$log" || status=$?
+ctest --preset "$preset" --verbose -R 'sweep_test: ' "${tests[@]}" --timeout 3600 | tee "$log" || status=$?
 (($# == 2)) || exit "$status"
 read -r number faulted seconds < <(awk '
   /^ *Start +[0-9]+: / { of_controller[$2] = /\/(fault|wide)_sweep_test: / }
