@@ -59,7 +59,7 @@ machine() {
   cat /proc/sys/net/ipv4/ip_forward /proc/sys/kernel/random/boot_id
   # What the programs of nodes make where they are left to themselves. Others make other folders meanwhile.
   find /etc /opt /run /usr/libexec /var/lib /var/log -maxdepth 3 -type d |
-    grep -E '/(containerd|kube[a-z]*|cni|cdi|nri|runc|netns|pods)' | sort
+    awk '/\/(containerd|kube[a-z]*|cni|cdi|nri|runc|netns|pods)/' | sort
 }
 cgroups() {  # Of the clusters of this test, as realnodes calls them; others may run meanwhile.
   local dir id
