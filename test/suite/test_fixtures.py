@@ -8,11 +8,17 @@ import yaml
 FIXTURES = one.REPO / "test/fixtures"
 
 
+def permissions(path, role):
+    """Resource and verbs of each rule of the roles of that name in the file."""
+    objects = yaml.safe_load_all((one.REPO / path).read_text())
+    return {resource: rule["verbs"] for made in objects
+            if made["kind"] in ("ClusterRole", "Role") and made["metadata"]["name"] == role
+            for rule in made["rules"] for resource in rule["resources"]}
+
+
 def test_nvidias_permissions_are_the_same_for_unit_tests_and_on_a_cluster():
     rows = re.findall(r'\{"([a-z/]+)", \{([^}]*)\}\}', (FIXTURES / "nvidias_rights.h").read_text())
     of_units = {resource: re.findall(r'"([a-z]+)"', verbs) for resource, verbs in rows}
-    objects = yaml.safe_load_all((FIXTURES / "nvidia/controller-permissions.yaml").read_text())
-    of_cluster = {resource: rule["verbs"] for made in objects if made["kind"] in ("ClusterRole", "Role")
-                  for rule in made["rules"] for resource in rule["resources"]}
     assert len(of_units) == 8
-    assert of_units == of_cluster
+    assert of_units == permissions("test/fixtures/nvidia/controller-permissions.yaml", "chart-controller")
+    assert of_units == permissions("test/cluster/realnodes/nvidia_chart.yaml", "chart-controller")

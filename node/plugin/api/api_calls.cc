@@ -7,6 +7,7 @@
 #include "pkg/json/repair.h"
 #include "pkg/json/utf8.h"
 #include "pkg/kube/client/page_limit.h"
+#include "pkg/kube/client/patch_by_put.h"
 #include "pkg/kube/client/request.h"
 
 namespace plugin {
@@ -29,6 +30,15 @@ Result<http::Response> Send(http::Request request, http::Transport& transport,
   request.timeout = kTimeout;
   request.response_bytes_max = bytes_max;
   return kube::CheckStatus(transport.Send(request), request.method);
+}
+
+// Sends a patch. NVIDIA's chart lets the plugin update nodes, but not patch them: then the object
+// is read and written with PUT.
+Result<http::Response> SendPatch(const http::Request& patch, http::Transport& transport) {
+  auto reply = Send(patch, transport);
+  if (reply || !kube::IsMissingPermission(reply.error())) return reply;
+  const http::Response read = TRY(Send(kube::ReadBeforePut(patch), transport));
+  return Send(TRY(kube::PutInstead(patch, read.body)), transport);
 }
 
 kube::Resource InVersion(kube::Resource resource, SliceApi version) {
@@ -197,8 +207,9 @@ Result<api::Node> ChangeLabel(http::Transport& transport, const std::string& nod
         Value::Object({{"metadata", Value::Object({{"uid", seen.meta.uid},
                                                    {"resourceVersion", seen.meta.resource_version},
                                                    {"labels", std::move(labels)}})}});
-    const auto reply = Send(kube::MergePatchRequest(kube::kNodes, {.name = node}, patch), transport)
-                           .map_error(base::While("label node " + node));
+    const auto reply =
+        SendPatch(kube::MergePatchRequest(kube::kNodes, {.name = node}, patch), transport)
+            .map_error(base::While("label node " + node));
     if (reply) return NodeIn(*reply);
     if (reply.error().code != ErrorCode::kConflict || tries == kTriesMax) {
       return tl::unexpected(reply.error());

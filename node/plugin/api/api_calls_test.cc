@@ -168,6 +168,42 @@ TEST(ChangeLabel, ItIsTakenAwayByNull) {
             std::string::npos);
 }
 
+constexpr const char* kMayNotPatch =
+    R"({"kind":"Status","code":403,"reason":"Forbidden","message":"nodes \"node-a\" is forbidden: User \"p\" cannot patch resource \"nodes\" in API group \"\" at the cluster scope"})";
+
+// NVIDIA's chart grants update of nodes, and not patch.
+TEST(ChangeLabel, WithoutPatchTheNodeIsReadAndUpdated) {
+  Script script;
+  script.Answer(403, kMayNotPatch);
+  script.Answer(200, NodeText("7", R"("zone":"z")"));
+  script.Answer(200, NodeText("8", R"("resource.nvidia.com/computeDomain":"dom")"));
+  const auto node = ChangeLabel(script, "node-a", kBare, {.to = "dom"});
+  ASSERT_TRUE(node) << node.error().message;
+  EXPECT_EQ(node->meta.resource_version, "8");
+  EXPECT_EQ(script.asked[2].method, http::Method::kPut);
+  EXPECT_EQ(script.asked[2].path, "/api/v1/nodes/node-a");
+  EXPECT_EQ(script.asked[2].body,
+            NodeText("7", R"("zone":"z","resource.nvidia.com/computeDomain":"dom")"));
+}
+
+TEST(ChangeLabel, WithoutPatchANodeThatChangedIsReadAgain) {
+  Script script;
+  script.Answer(403, kMayNotPatch);
+  script.Answer(200, NodeText("9", R"("resource.nvidia.com/computeDomain":"other")"));
+  script.Answer(200, NodeText("9", R"("resource.nvidia.com/computeDomain":"other")"));
+  const auto node = ChangeLabel(script, "node-a", kBare, {.to = "dom"});
+  ASSERT_TRUE(node) << node.error().message;
+  EXPECT_EQ(node->domain, "other");
+  EXPECT_EQ(script.asked.size(), 3U);
+}
+
+TEST(ChangeLabel, AnyOtherRefusalIsAnError) {
+  Script script;
+  script.Answer(403, kForbidden);
+  EXPECT_FALSE(ChangeLabel(script, "node-a", kBare, {.to = "dom"}));
+  EXPECT_EQ(script.asked.size(), 1U);
+}
+
 const ResourceSlice kSlice = {.node = "node-a", .node_uid = "node-uid", .clique = "f.1"};
 
 std::string SliceText(const ResourceSlice& slice, const std::string& version,
