@@ -451,8 +451,10 @@ void Reflector::BackOff(TimePoint now, const Error& error, Then then) {
   const nanoseconds delay = backoff_.Next(do_without ? kBackoffWithout : kBackoff);
   const nanoseconds least = for_people ? std::min(delay, kMostForPeople) : delay;
   const nanoseconds asked = error.retry_after.value_or(seconds(0));
-  retry_at_ = now + std::max(base::Jittered(least, kJitter, random_),
-                             base::Jittered(asked, kAskedJitter, random_));
+  // One after the other: compilers differ in the order of arguments, and so would simulated runs.
+  const nanoseconds own = base::Jittered(least, kJitter, random_);
+  const nanoseconds servers = base::Jittered(asked, kAskedJitter, random_);
+  retry_at_ = now + std::max(own, servers);
   if (then == Then::kListAgain) Relist();
 }
 
