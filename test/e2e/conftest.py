@@ -12,7 +12,7 @@ pytest.register_assert_rewrite("namespaces", "crew", "actors", "real_nodes", "im
 
 import clusters as stages  # noqa: E402
 import requests_of  # noqa: E402
-from cluster import ACCOUNT, DAEMONS, REPO  # noqa: E402
+from cluster import ACCOUNT, DAEMONS, REPO, ControlPlane  # noqa: E402
 from namespaces import Namespaces  # noqa: E402
 from objects import as_list  # noqa: E402
 from real_nodes import RealNodes  # noqa: E402
@@ -52,7 +52,7 @@ def pytest_runtest_makereport(item):
     """What the cluster showed when a case failed."""
     report = (yield).get_result()
     used = getattr(item, "funcargs", {})
-    cluster = used.get("cluster") or used.get("nodes")
+    cluster = next((one for one in used.values() if isinstance(one, ControlPlane)), None)
     if report.failed and cluster:
         own = used.get("namespace")
         report.sections += [(f"{title}, as it failed", text) for title, text in describe(cluster, own.name if own else "")]
