@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <filesystem>
 #include <iostream>
 #include <iterator>
 #include <string>
@@ -132,13 +131,9 @@ bool IsKnown(const Spec& /*of a plugin*/, const std::string& /*violation*/) {
   return false;
 }
 
-// Returns the command that repeats the run. With `order=mixed` another compiler gives another
-// order, so it names the preset that this program was built with: it is in build/PRESET/test.
+// Returns the command that repeats the run.
 inline std::string Replay(const std::string& spec) {
-  const std::string program = std::filesystem::read_symlink("/proc/self/exe");
-  const std::string path = program.substr(0, std::min(program.rfind("/test/"), program.size()));
-  const std::string preset = path.substr(path.rfind('/') + 1);
-  return "scripts/build.sh " + preset + " simulate && build/" + preset + "/bin/simulate " + spec;
+  return "scripts/build.sh dev simulate && build/dev/bin/simulate " + spec;
 }
 
 template <typename Runs>
