@@ -109,7 +109,7 @@ def command_of(found, words, preset):
         return [folder / path, f"--gtest_filter={pattern}"]
     if found.kind == "pytest":
         command = ["/usr/bin/python3", "-m", "pytest", "-s", "-p", "no:cacheprovider", f"{REPO / file}::{found.name.rpartition('::')[2]}"]
-        if file.startswith("test/e2e/"):
+        if file.startswith(("test/e2e/", "test/packaging/release/")):
             programs = build("release", "cluster_programs")
             command += ["--programs", programs / "bin"]
         return command
