@@ -32,11 +32,14 @@ Result<http::Response> Send(http::Request request, http::Transport& transport,
   return kube::CheckStatus(transport.Send(request), request.method);
 }
 
-// Sends a patch. NVIDIA's chart lets the plugin update nodes, but not patch them: then the object
-// is read and written with PUT.
-Result<http::Response> SendPatch(const http::Request& patch, http::Transport& transport) {
-  auto reply = Send(patch, transport);
-  if (reply || !kube::IsMissingPermission(reply.error())) return reply;
+// Sends a patch or, without that permission, reads the object and writes it with PUT.
+Result<http::Response> SendPatch(const http::Request& patch, http::Transport& transport,
+                                 bool& may_patch) {
+  if (may_patch) {
+    auto reply = Send(patch, transport);
+    if (reply || !kube::IsMissingPermission(reply.error())) return reply;
+    may_patch = false;
+  }
   const http::Response read = TRY(Send(kube::ReadBeforePut(patch), transport));
   return Send(TRY(kube::PutInstead(patch, read.body)), transport);
 }
@@ -196,7 +199,7 @@ Result<bool> ReadIsReady(http::Transport& transport, const kube::ObjectKey& key,
 }
 
 Result<api::Node> ChangeLabel(http::Transport& transport, const std::string& node, api::Node seen,
-                              const LabelChange& change) {
+                              const LabelChange& change, bool& may_patch) {
   const bool is_domain = change.which == LabelChange::Which::kDomain;
   for (int tries = 0;; ++tries) {
     if ((is_domain ? seen.domain : seen.clique) != change.from) return seen;
@@ -207,9 +210,9 @@ Result<api::Node> ChangeLabel(http::Transport& transport, const std::string& nod
         Value::Object({{"metadata", Value::Object({{"uid", seen.meta.uid},
                                                    {"resourceVersion", seen.meta.resource_version},
                                                    {"labels", std::move(labels)}})}});
-    const auto reply =
-        SendPatch(kube::MergePatchRequest(kube::kNodes, {.name = node}, patch), transport)
-            .map_error(base::While("label node " + node));
+    const auto reply = SendPatch(kube::MergePatchRequest(kube::kNodes, {.name = node}, patch),
+                                 transport, may_patch)
+                           .map_error(base::While("label node " + node));
     if (reply) return NodeIn(*reply);
     if (reply.error().code != ErrorCode::kConflict || tries == kTriesMax) {
       return tl::unexpected(reply.error());

@@ -50,10 +50,11 @@ struct LabelChange {
   std::string to = {};
 };
 // Changes the label if it is `from`, and returns the node after the change. `seen` is the cached
-// node, which may be stale.
+// node, which may be stale. `may_patch` becomes false if the permission to patch nodes is missing,
+// as under NVIDIA's chart: then the node is read and updated, from now on.
 [[nodiscard]] base::Result<api::Node> ChangeLabel(http::Transport& transport,
                                                   const std::string& node, api::Node seen,
-                                                  const LabelChange& change);
+                                                  const LabelChange& change, bool& may_patch);
 
 // A slice as the server stored it.
 struct SliceWritten {

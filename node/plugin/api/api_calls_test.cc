@@ -7,7 +7,7 @@
 namespace plugin {
 namespace {
 
-using base::ErrorCode;
+using base::ErrorCode, base::Result;
 using http::testing::Script;
 
 constexpr const char* kUid = "73de0384-716f-480e-8caa-00bce7016114";
@@ -127,10 +127,15 @@ std::string NodeText(const std::string& version, const std::string& labels) {
 }
 const api::Node kBare = {.meta = {.uid = "node-uid", .resource_version = "7"}};
 
+Result<api::Node> Change(Script& script, const api::Node& seen, const LabelChange& change) {
+  bool may_patch = true;
+  return ChangeLabel(script, "node-a", seen, change, may_patch);
+}
+
 TEST(ChangeLabel, ItIsWrittenIntoTheNodeThatWasSeen) {
   Script script;
   script.Answer(200, NodeText("8", R"("resource.nvidia.com/computeDomain":"dom")"));
-  const auto node = ChangeLabel(script, "node-a", kBare, {.to = "dom"});
+  const auto node = Change(script, kBare, {.to = "dom"});
   ASSERT_TRUE(node) << node.error().message;
   EXPECT_EQ(node->domain, "dom");
   EXPECT_EQ(node->meta.resource_version, "8");
@@ -143,7 +148,7 @@ TEST(ChangeLabel, ANodeThatChangedIsReadAgainAndTheLabelOfAnotherDomainIsLeft) {
   Script script;
   script.Answer(409, kConflict);
   script.Answer(200, NodeText("9", R"("resource.nvidia.com/computeDomain":"other")"));
-  const auto node = ChangeLabel(script, "node-a", kBare, {.to = "dom"});
+  const auto node = Change(script, kBare, {.to = "dom"});
   ASSERT_TRUE(node) << node.error().message;
   EXPECT_EQ(node->domain, "other");
   EXPECT_EQ(script.asked.size(), 2U);
@@ -154,7 +159,7 @@ TEST(ChangeLabel, OneThatChangedOtherwiseIsLabelledAllTheSame) {
   script.Answer(409, kConflict);
   script.Answer(200, NodeText("9", ""));
   script.Answer(200, NodeText("10", R"("resource.nvidia.com/computeDomain":"dom")"));
-  EXPECT_EQ(ChangeLabel(script, "node-a", kBare, {.to = "dom"})->meta.resource_version, "10");
+  EXPECT_EQ(Change(script, kBare, {.to = "dom"})->meta.resource_version, "10");
   EXPECT_NE(script.asked[2].body.find(R"("resourceVersion":"9")"), std::string::npos);
 }
 
@@ -163,7 +168,7 @@ TEST(ChangeLabel, ItIsTakenAwayByNull) {
   script.Answer(200, NodeText("8", ""));
   api::Node held = kBare;
   held.domain = "dom";
-  EXPECT_EQ(ChangeLabel(script, "node-a", held, {.from = "dom"})->domain, "");
+  EXPECT_EQ(Change(script, held, {.from = "dom"})->domain, "");
   EXPECT_NE(script.asked[0].body.find(R"("resource.nvidia.com/computeDomain":null)"),
             std::string::npos);
 }
@@ -172,18 +177,22 @@ constexpr const char* kMayNotPatch =
     R"({"kind":"Status","code":403,"reason":"Forbidden","message":"nodes \"node-a\" is forbidden: User \"p\" cannot patch resource \"nodes\" in API group \"\" at the cluster scope"})";
 
 // NVIDIA's chart grants update of nodes, and not patch.
-TEST(ChangeLabel, WithoutPatchTheNodeIsReadAndUpdated) {
-  Script script;
-  script.Answer(403, kMayNotPatch);
-  script.Answer(200, NodeText("7", R"("zone":"z")"));
-  script.Answer(200, NodeText("8", R"("resource.nvidia.com/computeDomain":"dom")"));
-  const auto node = ChangeLabel(script, "node-a", kBare, {.to = "dom"});
-  ASSERT_TRUE(node) << node.error().message;
-  EXPECT_EQ(node->meta.resource_version, "8");
-  EXPECT_EQ(script.asked[2].method, http::Method::kPut);
-  EXPECT_EQ(script.asked[2].path, "/api/v1/nodes/node-a");
-  EXPECT_EQ(script.asked[2].body,
-            NodeText("7", R"("zone":"z","resource.nvidia.com/computeDomain":"dom")"));
+TEST(ChangeLabel, WithoutPatchTheNodeIsReadAndUpdatedFromThenOn) {
+  bool may_patch = true;
+  for (const std::size_t requests : {3U, 2U}) {
+    Script script;
+    if (may_patch) script.Answer(403, kMayNotPatch);
+    script.Answer(200, NodeText("7", R"("zone":"z")"));
+    script.Answer(200, NodeText("8", R"("resource.nvidia.com/computeDomain":"dom")"));
+    const auto node = ChangeLabel(script, "node-a", kBare, {.to = "dom"}, may_patch);
+    ASSERT_TRUE(node) << node.error().message;
+    EXPECT_EQ(node->meta.resource_version, "8");
+    ASSERT_EQ(script.asked.size(), requests);
+    EXPECT_EQ(script.asked.back().method, http::Method::kPut);
+    EXPECT_EQ(script.asked.back().path, "/api/v1/nodes/node-a");
+    EXPECT_EQ(script.asked.back().body,
+              NodeText("7", R"("zone":"z","resource.nvidia.com/computeDomain":"dom")"));
+  }
 }
 
 TEST(ChangeLabel, WithoutPatchANodeThatChangedIsReadAgain) {
@@ -191,7 +200,7 @@ TEST(ChangeLabel, WithoutPatchANodeThatChangedIsReadAgain) {
   script.Answer(403, kMayNotPatch);
   script.Answer(200, NodeText("9", R"("resource.nvidia.com/computeDomain":"other")"));
   script.Answer(200, NodeText("9", R"("resource.nvidia.com/computeDomain":"other")"));
-  const auto node = ChangeLabel(script, "node-a", kBare, {.to = "dom"});
+  const auto node = Change(script, kBare, {.to = "dom"});
   ASSERT_TRUE(node) << node.error().message;
   EXPECT_EQ(node->domain, "other");
   EXPECT_EQ(script.asked.size(), 3U);
@@ -200,7 +209,7 @@ TEST(ChangeLabel, WithoutPatchANodeThatChangedIsReadAgain) {
 TEST(ChangeLabel, AnyOtherRefusalIsAnError) {
   Script script;
   script.Answer(403, kForbidden);
-  EXPECT_FALSE(ChangeLabel(script, "node-a", kBare, {.to = "dom"}));
+  EXPECT_FALSE(Change(script, kBare, {.to = "dom"}));
   EXPECT_EQ(script.asked.size(), 1U);
 }
 

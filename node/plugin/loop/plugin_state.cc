@@ -32,7 +32,7 @@ void PluginState::ChangeNodeLabel(LabelChange change,
   node_writing = true;
   api->Enqueue(PluginApiClient::Queue::kNode, [this, change = std::move(change), seen = *node,
                                                done = std::move(done)](http::Transport& transport) {
-    auto changed = ChangeLabel(transport, settings.node, seen, change);
+    auto changed = ChangeLabel(transport, settings.node, seen, change, may_patch_node);
     tasks.Post([this, changed = std::move(changed), done] {
       node_writing = false;
       if (changed) node = *changed;
