@@ -5,6 +5,7 @@
 
 #include "controller/compute_domain/requests/writes.h"
 #include "pkg/kube/client/patch_by_put.h"
+#include "pkg/kube/client/request.h"
 
 namespace compute_domain {
 
@@ -24,12 +25,25 @@ bool CanBeLeft(const Action& action) {
          (remove != nullptr && remove->kind == Kind::kClique);
 }
 
+// Returns whether the server found no domain whose status it could write. A server whose CRD lacks
+// the subresource says the same, so only a read of the domain proves that it is deleted.
+bool IsMissing(const WriteStatus& write, const Reply& reply) {
+  return !reply && kube::ProvesAbsence(reply.error(), write.domain.key.name);
+}
+template <typename Patch>
+bool IsMissing(const Patch& /*action*/, const Reply& /*reply*/) {
+  return false;
+}
+
 // Handles the reply of a patch that is sent as PATCH or, without that permission, as GET and PUT.
 template <typename Patch>
 base::Result<void> HandlePatchReply(const Patch& action, const Reply& reply, ActionProgress& read,
                                     ReplyContext& to) {
   const bool is_forbidden = !reply && kube::IsMissingPermission(reply.error());
-  if (read.method == Method::kPatch && !is_forbidden) return HandleReply(action, reply, to);
+  const bool is_missing = IsMissing(action, reply);
+  if (read.method == Method::kPatch && !is_forbidden && !is_missing) {
+    return HandleReply(action, reply, to);
+  }
   const http::Request request = RequestOf(action, to.observed);
   if (request.method != http::Method::kPatch) {
     if (!CanBeLeft(action)) return HandleReply(action, reply, to);
@@ -43,6 +57,7 @@ base::Result<void> HandlePatchReply(const Patch& action, const Reply& reply, Act
       to.result.goes_on = true;
       return {};
     case Method::kRead: {
+      if (is_missing) return {};  // Deleted, and the cache does not show that yet.
       if (!reply) return HandleReply(action, reply, to);
       base::Result<http::Request> put = kube::PutInstead(request, reply->body);
       if (!put) return HandleReply(action, tl::unexpected(put.error()), to);
@@ -53,7 +68,7 @@ base::Result<void> HandlePatchReply(const Patch& action, const Reply& reply, Act
     }
     case Method::kPut:
       // If both are refused, the refusal of the PUT is reported as the failure.
-      if (!is_forbidden) to.result.missing_permission = kube::PermissionFor(request);
+      if (!is_forbidden && !is_missing) to.result.missing_permission = kube::PermissionFor(request);
       return HandleReply(action, reply, to);
   }
   return {};

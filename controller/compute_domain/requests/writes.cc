@@ -246,8 +246,6 @@ Request RequestOf(const WriteStatus& write, const Observed& /*observed*/) {
 }
 
 Result<void> HandleReply(const WriteStatus& write, const Reply& reply, ReplyContext& to) {
-  // The domain is deleted, and the cache does not show that yet.
-  if (!reply && kube::ProvesAbsence(reply.error(), write.domain.key.name)) return {};
   if (!reply) return tl::unexpected(reply.error());
   const json::Document object = TRY(json::ParseRepaired(reply->body));
   const api::ComputeDomain written = TRY(api::DecodeComputeDomain(object));

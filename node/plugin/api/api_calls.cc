@@ -1,6 +1,7 @@
 #include "node/plugin/api/api_calls.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "controller/api/names.h"
@@ -32,16 +33,27 @@ Result<http::Response> Send(http::Request request, http::Transport& transport,
   return kube::CheckStatus(transport.Send(request), request.method);
 }
 
-// Sends a patch or, without that permission, reads the object and writes it with PUT.
+Result<http::Response> ReadAndPut(const http::Request& patch, http::Transport& transport) {
+  const http::Response read = TRY(Send(kube::ReadBeforePut(patch), transport));
+  return Send(TRY(kube::PutInstead(patch, read.body)), transport);
+}
+
+// Sends a patch or, without that permission, reads the object and writes it with PUT. An authorizer
+// that fails also refuses: only a PUT that worked shows that the permission to patch is missing.
 Result<http::Response> SendPatch(const http::Request& patch, http::Transport& transport,
                                  bool& may_patch) {
+  std::optional<base::Error> refusal;
   if (may_patch) {
     auto reply = Send(patch, transport);
     if (reply || !kube::IsMissingPermission(reply.error())) return reply;
-    may_patch = false;
+    refusal = std::move(reply.error());
   }
-  const http::Response read = TRY(Send(kube::ReadBeforePut(patch), transport));
-  return Send(TRY(kube::PutInstead(patch, read.body)), transport);
+  auto put = ReadAndPut(patch, transport);
+  const bool is_refused = !put && kube::IsMissingPermission(put.error());
+  if (put) may_patch = false;
+  if (is_refused) may_patch = true;
+  if (is_refused && refusal) return tl::unexpected(*std::move(refusal));
+  return put;
 }
 
 kube::Resource InVersion(kube::Resource resource, SliceApi version) {

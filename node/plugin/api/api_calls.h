@@ -50,8 +50,8 @@ struct LabelChange {
   std::string to = {};
 };
 // Changes the label if it is `from`, and returns the node after the change. `seen` is the cached
-// node, which may be stale. `may_patch` becomes false if the permission to patch nodes is missing,
-// as under NVIDIA's chart: then the node is read and updated, from now on.
+// node, which may be stale. NVIDIA's chart lets the plugin update nodes, but not patch them: then
+// this function reads the node, writes it with PUT, and sets `may_patch` to false for later calls.
 [[nodiscard]] base::Result<api::Node> ChangeLabel(http::Transport& transport,
                                                   const std::string& node, api::Node seen,
                                                   const LabelChange& change, bool& may_patch);

@@ -176,10 +176,13 @@ TEST(ChangeLabel, ItIsTakenAwayByNull) {
 constexpr const char* kMayNotPatch =
     R"({"kind":"Status","code":403,"reason":"Forbidden","message":"nodes \"node-a\" is forbidden: User \"p\" cannot patch resource \"nodes\" in API group \"\" at the cluster scope"})";
 
+constexpr const char* kMayNotUpdate =
+    R"({"kind":"Status","code":403,"reason":"Forbidden","message":"nodes \"node-a\" is forbidden: User \"p\" cannot update resource \"nodes\" in API group \"\" at the cluster scope"})";
+
 // NVIDIA's chart grants update of nodes, and not patch.
-TEST(ChangeLabel, WithoutPatchTheNodeIsReadAndUpdatedFromThenOn) {
+TEST(ChangeLabel, WithoutPatchTheNodeIsReadAndUpdated) {
   bool may_patch = true;
-  for (const std::size_t requests : {3U, 2U}) {
+  for (const std::size_t requests : {3U, 2U}) {  // It asks for the permission once.
     Script script;
     if (may_patch) script.Answer(403, kMayNotPatch);
     script.Answer(200, NodeText("7", R"("zone":"z")"));
@@ -188,6 +191,9 @@ TEST(ChangeLabel, WithoutPatchTheNodeIsReadAndUpdatedFromThenOn) {
     ASSERT_TRUE(node) << node.error().message;
     EXPECT_EQ(node->meta.resource_version, "8");
     ASSERT_EQ(script.asked.size(), requests);
+    const http::Request& read = script.asked[requests - 2];
+    EXPECT_EQ(read.method, http::Method::kGet);
+    EXPECT_EQ(read.path, "/api/v1/nodes/node-a");
     EXPECT_EQ(script.asked.back().method, http::Method::kPut);
     EXPECT_EQ(script.asked.back().path, "/api/v1/nodes/node-a");
     EXPECT_EQ(script.asked.back().body,
@@ -195,7 +201,7 @@ TEST(ChangeLabel, WithoutPatchTheNodeIsReadAndUpdatedFromThenOn) {
   }
 }
 
-TEST(ChangeLabel, WithoutPatchANodeThatChangedIsReadAgain) {
+TEST(ChangeLabel, WithoutPatchAChangedNodeIsReadAgain) {
   Script script;
   script.Answer(403, kMayNotPatch);
   script.Answer(200, NodeText("9", R"("resource.nvidia.com/computeDomain":"other")"));
@@ -206,11 +212,46 @@ TEST(ChangeLabel, WithoutPatchANodeThatChangedIsReadAgain) {
   EXPECT_EQ(script.asked.size(), 3U);
 }
 
-TEST(ChangeLabel, AnyOtherRefusalIsAnError) {
+TEST(ChangeLabel, WithoutPatchAConflictIsRetried) {
+  Script script;
+  script.Answer(403, kMayNotPatch);
+  script.Answer(200, NodeText("7", ""));
+  script.Answer(409, kConflict);  // The PUT.
+  script.Answer(200, NodeText("8", ""));
+  script.Answer(403, kMayNotPatch);
+  script.Answer(200, NodeText("8", ""));
+  script.Answer(200, NodeText("9", R"("resource.nvidia.com/computeDomain":"dom")"));
+  const auto node = Change(script, kBare, {.to = "dom"});
+  ASSERT_TRUE(node) << node.error().message;
+  EXPECT_EQ(node->domain, "dom");
+}
+
+// A role that is replaced, or an authorizer that fails, refuses everything for a moment.
+TEST(ChangeLabel, PassingRefusalChangesNothing) {
+  for (const bool before : {true, false}) {
+    bool may_patch = before;
+    Script script;
+    if (before) script.Answer(403, kMayNotPatch);
+    script.Answer(200, NodeText("7", ""));
+    script.Answer(403, kMayNotUpdate);
+    const auto refused = ChangeLabel(script, "node-a", kBare, {.to = "dom"}, may_patch);
+    ASSERT_FALSE(refused);
+    EXPECT_NE(refused.error().message.find(before ? "cannot patch" : "cannot update"),
+              std::string::npos);
+    EXPECT_TRUE(may_patch);
+    Script later;
+    later.Answer(200, NodeText("8", R"("resource.nvidia.com/computeDomain":"dom")"));
+    EXPECT_TRUE(ChangeLabel(later, "node-a", kBare, {.to = "dom"}, may_patch));
+  }
+}
+
+TEST(ChangeLabel, OtherRefusalIsAnError) {
+  bool may_patch = true;
   Script script;
   script.Answer(403, kForbidden);
-  EXPECT_FALSE(Change(script, kBare, {.to = "dom"}));
+  EXPECT_FALSE(ChangeLabel(script, "node-a", kBare, {.to = "dom"}, may_patch));
   EXPECT_EQ(script.asked.size(), 1U);
+  EXPECT_TRUE(may_patch);
 }
 
 const ResourceSlice kSlice = {.node = "node-a", .node_uid = "node-uid", .clique = "f.1"};
