@@ -6,9 +6,9 @@ foreach(part RANGE 1 2)  # Every fault at every request.
 endforeach()
 
 step("build: sweeps under ASan" NIGHTLY GIVES asan-sweeps LOCK processors MINUTES 60 COMMAND scripts/build.sh asan ${sweeps})
-foreach(part RANGE 1 2)
-  step("sweep: under ASan, part ${part} of 2" NIGHTLY LOCK processors MINUTES 60 NEEDS asan-sweeps ENVIRONMENT CDOM_SWEEP=1
-       COMMAND test/suite/sweeps.sh --preset asan --part ${part}/2)
+foreach(part RANGE 1 4)
+  step("sweep: under ASan, part ${part} of 4" NIGHTLY LOCK processors MINUTES 60 NEEDS asan-sweeps ENVIRONMENT CDOM_SWEEP=1
+       COMMAND test/suite/sweeps.sh --preset asan --part ${part}/4)
 endforeach()
 
 step("build: unit tests under TSan" NIGHTLY GIVES tsan LOCK processors MINUTES 60 COMMAND scripts/build.sh tsan tests)

@@ -3,7 +3,7 @@
 #
 #   sweeps.sh [--preset asan] [--part 2/8 | --part any/5] [LEAST LEAST_FAULTED]
 #
-# --part: of every eight cases the second; any: the one that the commit's hash chooses.
+# --part: the second of eight parts of the cases; any: the part that the commit's hash chooses.
 # LEAST, LEAST_FAULTED: the sweeps of the controller must have at least so many runs, and at least so many of them with a fault,
 # each another pair of a request and a fault.
 set -uo pipefail
@@ -21,9 +21,9 @@ while [[ ${1:-} == --* ]]; do
 done
 if [[ $part == any/* ]]; then part=$((16#${commit: -6} % ${part#*/} + 1))/${part#*/}; fi
 echo "part $part"
-# A case is a test of CTest, but under ASan a program is, and GoogleTest divides its cases.
+# A case is a test of CTest. Under a sanitizer a program is one, and GoogleTest divides its cases.
 tests=(-I "${part%/*},,${part#*/}")
-if [[ $preset == asan ]]; then
+if [[ $preset == [at]san ]]; then
   tests=()
   export GTEST_TOTAL_SHARDS=${part#*/} GTEST_SHARD_INDEX=$((${part%/*} - 1))
 fi
