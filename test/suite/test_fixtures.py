@@ -22,3 +22,9 @@ def test_nvidias_permissions_are_the_same_for_unit_tests_and_on_a_cluster():
     assert len(of_units) == 8
     assert of_units == permissions("test/fixtures/nvidia/controller-permissions.yaml", "chart-controller")
     assert of_units == permissions("test/cluster/realnodes/nvidia_chart.yaml", "chart-controller")
+
+
+def test_nvidias_chart_does_not_let_the_plugin_patch_nodes():
+    """NVIDIA/k8s-dra-driver-gpu, templates/rbac-kubeletplugin.yaml, in all versions since 25.8."""
+    verbs = permissions("test/cluster/realnodes/nvidia_chart.yaml", "chart-kubeletplugin")["nodes"]
+    assert verbs == ["get", "list", "watch", "update"]

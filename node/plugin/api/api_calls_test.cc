@@ -180,7 +180,7 @@ constexpr const char* kMayNotUpdate =
     R"({"kind":"Status","code":403,"reason":"Forbidden","message":"nodes \"node-a\" is forbidden: User \"p\" cannot update resource \"nodes\" in API group \"\" at the cluster scope"})";
 
 // NVIDIA's chart grants update of nodes, and not patch.
-TEST(ChangeLabel, WithoutPatchTheNodeIsReadAndUpdated) {
+TEST(ChangeLabel, C20_WithoutPatchTheNodeIsReadAndUpdated) {
   bool may_patch = true;
   for (const std::size_t requests : {3U, 2U}) {  // It asks for the permission once.
     Script script;
@@ -227,7 +227,7 @@ TEST(ChangeLabel, WithoutPatchAConflictIsRetried) {
 }
 
 // A role that is replaced, or an authorizer that fails, refuses everything for a moment.
-TEST(ChangeLabel, PassingRefusalChangesNothing) {
+TEST(ChangeLabel, C20_PassingRefusalChangesNothing) {
   for (const bool before : {true, false}) {
     bool may_patch = before;
     Script script;

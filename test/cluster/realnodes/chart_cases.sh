@@ -91,7 +91,8 @@ under_the_chart_nothing_is_refused_again_and_again() {
   wait_for 60 "nothing is left of it" nothing_is_left_under_the_chart || { what_keeps_the_chart; return 1; }
   after=$(refused_under_the_chart | wc -l)
   refused_under_the_chart | uniq -c
-  ! refused_under_the_chart | uniq -c | awk '$1 > 16 { found = 1 } END { exit !found }' || return 1
+  # Each of the three plugins asks once whether it may patch its node.
+  ! refused_under_the_chart | uniq -c | awk '$1 > (/plugin patch nodes$/ ? 3 : 16) { found = 1 } END { exit !found }' || return 1
   figure="$before refused before a life, $((after - before)) in it"
 }
 
