@@ -30,15 +30,17 @@ void PluginState::LookAtNode() {
 void PluginState::ChangeNodeLabel(LabelChange change,
                                   std::function<void(const Result<void>&)> done) {
   node_writing = true;
-  api->Enqueue(PluginApiClient::Queue::kNode, [this, change = std::move(change), seen = *node,
-                                               done = std::move(done)](http::Transport& transport) {
-    auto changed = ChangeLabel(transport, settings.node, seen, change, may_patch_node);
-    tasks.Post([this, changed = std::move(changed), done] {
-      node_writing = false;
-      if (changed) node = *changed;
-      done(changed ? Result<void>() : Result<void>(tl::unexpected(changed.error())));
-    });
-  });
+  api->Enqueue(PluginApiClient::Queue::kNode,
+               [this, change = std::move(change), seen = *node, may_patch = may_patch_node,
+                done = std::move(done)](http::Transport& transport) mutable {
+                 auto changed = ChangeLabel(transport, settings.node, seen, change, may_patch);
+                 tasks.Post([this, changed = std::move(changed), may_patch, done] {
+                   node_writing = false;
+                   may_patch_node = may_patch;
+                   if (changed) node = *changed;
+                   done(changed ? Result<void>() : Result<void>(tl::unexpected(changed.error())));
+                 });
+               });
 }
 
 Result<void> PluginState::Save(Checkpoint next) {

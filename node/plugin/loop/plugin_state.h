@@ -42,7 +42,7 @@ struct PluginState {
   // As of the watch or of this plugin's last write, whichever is later.
   std::optional<api::Node> node = {};
   bool node_writing = false;
-  bool may_patch_node = true;  // Used only by the thread of Queue::kNode.
+  bool may_patch_node = true;  // As the last change of a label has found.
   // A label that no claim needs stays until then.
   TimePoint label_kept_until = {};
   // Why an unreadable checkpoint is not rebuilt yet. Empty if nothing has failed.
