@@ -86,8 +86,8 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release")
                                               -DCDOM_NAMES_FILES_BY_THE_TREE)
 endif()
 
-# Outside of `release` what runs often is optimized a little, and tests, which compile for longer than
-# they run, not at all.
+# Outside of `release` what runs often is optimized a little: the product, and the simulation. Tests and what only they use, such as
+# simulated nodes, compile for longer than they run, and are not optimized at all.
 if(CMAKE_BUILD_TYPE STREQUAL "Dev")
   set(CDOM_OPTIONS_product -O1)
   set(CDOM_OPTIONS_test -O0)
@@ -143,6 +143,17 @@ if(CDOM_PRECOMPILE)
   endif()
 endif()
 
+# cdom_use(OUT FOLDER): how what lies in this folder of the tree is compiled, as the name of its options.
+function(cdom_use variable folder)
+  if(folder MATCHES "^test/" AND NOT folder MATCHES "^test/simulation")
+    set(${variable} test PARENT_SCOPE)
+  elseif(CDOM_FUZZ AND NOT folder MATCHES "^test/")
+    set(${variable} fuzzed PARENT_SCOPE)
+  else()
+    set(${variable} product PARENT_SCOPE)
+  endif()
+endfunction()
+
 # cdom_together(SRCS): replaces the list by files that include so many of them each. They name them by where they lie in the tree,
 # so that the compiler's cache serves every checkout, which CMake's own unity builds do not.
 function(cdom_together variable)
@@ -194,10 +205,7 @@ function(cdom_library)
   if(ARG_SRCS)
     add_library(${target} STATIC ${ARG_SRCS})
     target_link_libraries(${target} PUBLIC cdom_headers ${ARG_DEPS} PRIVATE $<BUILD_INTERFACE:cdom_flags>)
-    set(use product)
-    if(CDOM_FUZZ AND folder MATCHES "^(pkg|controller|node)/")
-      set(use fuzzed)
-    endif()
+    cdom_use(use "${folder}")
     target_compile_options(${target} PRIVATE ${CDOM_OPTIONS_${use}} ${CDOM_PRECOMPILED_${use}})
     if(ARG_COVERED AND CDOM_COVERAGE)
       # By these names, since ccache takes -fprofile-instr-generate as bound to the folder of the build. An object serves
@@ -263,8 +271,10 @@ endfunction()
 function(cdom_program)
   cmake_parse_arguments(ARG "" "NAME" "SRCS;DEPS" ${ARGN})
   cdom_together(ARG_SRCS)
+  cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY "${PROJECT_SOURCE_DIR}" OUTPUT_VARIABLE folder)
+  cdom_use(use "${folder}")
   add_executable(${ARG_NAME} ${ARG_SRCS})
   target_link_libraries(${ARG_NAME} PRIVATE cdom_flags ${ARG_DEPS})
-  target_compile_options(${ARG_NAME} PRIVATE ${CDOM_OPTIONS_product} ${CDOM_PRECOMPILED_product})
+  target_compile_options(${ARG_NAME} PRIVATE ${CDOM_OPTIONS_${use}} ${CDOM_PRECOMPILED_${use}})
   set_target_properties(${ARG_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
 endfunction()
