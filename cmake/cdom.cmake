@@ -186,12 +186,14 @@ add_custom_target(threads_tests)
 #
 # Makes the static library cdom::compute_domain_planner from SRCS (an interface library without any), which links DEPS
 # and nothing else, and one test program for each of TESTS. TEST_DEPS is what only the tests link,
-# TEST_DEFINITIONS what only they are told. THREADS: threads meet in it. COVERED: scripts/coverage.sh looks
-# whether its tests take every line and branch. PURE: it imports no thread, clock, socket, file or getenv, which test/lint checks;
-# so does all that lies in a folder model, rules or status. ALONE: its sources have names for themselves that others of them have, too.
+# TEST_DEFINITIONS what only they are told. TESTS_WITHOUT_TSAN are further tests, which ThreadSanitizer cannot run.
+# THREADS: threads meet in it. COVERED: scripts/coverage.sh looks whether its tests take every line and branch. PURE: it
+# imports no thread, clock, socket, file or getenv, which test/lint checks; so does all that lies in a folder model, rules or
+# status. ALONE: its sources have names for themselves that others of them have, too.
 # Those of pkg are installed.
 function(cdom_library)
-  cmake_parse_arguments(ARG "THREADS;COVERED;ALONE;PURE" "NAME" "SRCS;DEPS;TESTS;TEST_DEPS;TEST_DEFINITIONS;TEST_NEEDS" ${ARGN})
+  cmake_parse_arguments(ARG "THREADS;COVERED;ALONE;PURE" "NAME"
+                        "SRCS;DEPS;TESTS;TESTS_WITHOUT_TSAN;TEST_DEPS;TEST_DEFINITIONS;TEST_NEEDS" ${ARGN})
   set(target "cdom_${ARG_NAME}")
   cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY "${PROJECT_SOURCE_DIR}" OUTPUT_VARIABLE folder)
   if(ARG_SRCS AND (ARG_PURE OR folder MATCHES "/(model|rules|status)(/|$)"))
@@ -226,6 +228,9 @@ function(cdom_library)
   set(label simple)
   if(ARG_THREADS)
     set(label threads)
+  endif()
+  if(NOT CDOM_SANITIZE STREQUAL "thread")
+    list(APPEND ARG_TESTS ${ARG_TESTS_WITHOUT_TSAN})
   endif()
   foreach(source IN LISTS ARG_TESTS)
     cmake_path(REMOVE_EXTENSION source OUTPUT_VARIABLE test)
