@@ -242,7 +242,8 @@ endfunction()
 # cdom_test(NAME planner_test SRCS planner_test.cc DEPS cdom::compute_domain_planner LABEL simple): a GoogleTest program. It lies
 # in the build as its source does in the tree, and that path names it: the target is controller_compute_domain_planner_test, and
 # ctest says "controller/compute_domain/planner_test: Suite.Name". ctest runs its cases one by one, and under a sanitizer all in
-# one go: there a process takes long to start. NEEDS: targets that the program loads.
+# one go, since processes take longer to start there; cases of sweeps take minutes, so they are always run one by one. NEEDS:
+# targets that the program loads.
 function(cdom_test)
   if(NOT BUILD_TESTING)
     return()
@@ -263,7 +264,7 @@ function(cdom_test)
   if(ARG_LABEL STREQUAL "threads")
     add_dependencies(threads_tests ${target})
   endif()
-  if(CDOM_SANITIZE)
+  if(CDOM_SANITIZE AND NOT path MATCHES "sweep_test$")
     add_test(NAME "${path}: all" COMMAND ${target})
     set_tests_properties("${path}: all" PROPERTIES LABELS ${ARG_LABEL})
   else()
