@@ -12,10 +12,10 @@ import subprocess
 import pytest
 import yaml
 
-from operator_rules import FILE, text
+import operator_rules
+from operator_rules import MONITORING
 
 REPO = pathlib.Path(__file__).resolve().parents[3]
-MONITORING = REPO / "manifests/monitoring"
 RULES = MONITORING / "rules.yaml"
 RULES_TEST = pathlib.Path(__file__).with_name("rules_test.yaml")
 ALL = [rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]]
@@ -29,8 +29,8 @@ def documents(file):
     return list(yaml.safe_load_all((REPO / "manifests" / file).read_text()))
 
 
-@pytest.fixture(scope="module", name="promtool")
-def fixture_promtool():
+@pytest.fixture(scope="module")
+def promtool():
     """promtool(ARGUMENTS): the finished process, with what it printed."""
     folder = subprocess.run([pathlib.Path(__file__).with_name("prometheus.sh")], check=True, stdout=subprocess.PIPE, text=True)
 
@@ -77,7 +77,7 @@ def test_what_makes_the_rules_hold_is_missed_when_it_is_taken_out(promtool, tmp_
 
 
 def test_the_operators_rules_are_the_same():
-    assert FILE.read_text() == text(), "run test/packaging/monitoring/operator_rules.py"
+    assert operator_rules.FILE.read_text() == operator_rules.text(), "run test/packaging/monitoring/operator_rules.py"
 
 
 def test_each_alert_leads_to_what_to_do_about_it():
