@@ -35,8 +35,8 @@ step("image: both architectures" NIGHTLY NEEDS ${cluster} arm64 LOCK processors 
      COMMAND test/packaging/image/nightly_test.sh "${release}")
 step("image: release, twice" NIGHTLY NEEDS controlplane arm64 LOCK processors MINUTES 60
      COMMAND test/packaging/release/nightly_test.sh)
-step("bench: small" NIGHTLY NEEDS ${cluster} LOCK processors MINUTES 30 COMMAND scripts/bench.sh --smoke)
-step("bench: full size, P1 to P12" NIGHTLY NEEDS ${cluster} LOCK processors MINUTES 60
+step("bench: small" NIGHTLY NEEDS ${cluster} ALONE MINUTES 30 COMMAND scripts/bench.sh --smoke)
+step("bench: full size, P1 to P12" NIGHTLY NEEDS ${cluster} ALONE MINUTES 60
      COMMAND scripts/bench.sh --rows P1,P2,P3,P4,P5,P6,P7,P8,P9,P10,P11,P12)
-step("bench: full size, P13 to P18" NIGHTLY NEEDS ${cluster} LOCK processors MINUTES 60
+step("bench: full size, P13 to P18" NIGHTLY NEEDS ${cluster} ALONE MINUTES 60
      COMMAND scripts/bench.sh --rows P13,P14,P15,P16,P17,P18)

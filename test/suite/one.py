@@ -167,15 +167,18 @@ def main():
         sys.exit(f"one: {asked.name} is no scenario, so no words follow: {' '.join(asked.words)}")
     if asked.gdb and found.kind in ("pytest", "lint"):
         sys.exit(f"one: --gdb is for programs, and {asked.name} is a case of {found.kind}; run its controller by hand with --keep")
+    if asked.gdb and asked.times > 1:
+        sys.exit("one: --gdb runs a test once, so --times does not go with it")
     if asked.gdb and not shutil.which("gdb"):
         sys.exit("one: gdb is missing: apt-get install gdb")
     command = list(map(str, command_of(found, asked.words, "debug" if asked.gdb else "dev")))
     if asked.gdb:
         return subprocess.run(["gdb", "--args", *command], check=False).returncode
     log = pathlib.Path(tempfile.gettempdir()) / f"cdom-one-{re.sub(r'[^A-Za-z0-9]+', '-', asked.name)[:80]}.log"
+    times = ["--times", str(asked.times)] if asked.times > 1 else []
     for _ in range(asked.times):
         if status := run(command, log):
-            print(f"\nFAIL {asked.name}\nprinted: {log}\nagain:   {shlex.join(['scripts/test.sh', 'one', asked.name, *asked.words])}\n"
+            print(f"\nFAIL {asked.name}\nprinted: {log}\nagain:   {shlex.join(['scripts/test.sh', 'one', asked.name, *asked.words, *times])}\n"
                   f"alone:   {shlex.join(command)}")
             return status
         if lines := skipped(log):

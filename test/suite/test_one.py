@@ -45,5 +45,25 @@ def test_a_case_that_is_skipped_does_not_pass(monkeypatch, capsys, tmp_path):
     assert run(skip, "PASS test_a_node_is_lost[controller] (1 s)") == (0, ["PASS test_a_node_is_lost"])
 
 
+def test_what_repeats_a_failure_is_what_was_asked(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(sys, "argv", ["one", "create-ready-delete", "fault=crash-after", "--times", "3"])
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(one, "known", lambda: TESTS)
+    monkeypatch.setattr(one, "command_of", lambda *_: ["false"])
+    assert one.main() == 1
+    assert "again:   scripts/test.sh one create-ready-delete fault=crash-after --times 3\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("asked", "said"), [
+    (["test_a_node_is_lost", "--gdb"], "one: --gdb is for programs, and test_a_node_is_lost is a case of pytest; "),
+    (["utf8", "--gdb", "--times", "2"], "one: --gdb runs a test once, so --times does not go with it")])
+def test_what_gdb_cannot_do_is_refused(monkeypatch, asked, said):
+    monkeypatch.setattr(sys, "argv", ["one", *asked])
+    monkeypatch.setattr(one, "known", lambda: TESTS)
+    with pytest.raises(SystemExit) as refused:
+        one.main()
+    assert str(refused.value).startswith(said)
+
+
 def test_every_kind_is_found_in_the_sources():
     assert {kind for kind, _ in one.known()} == {"googletest", "pytest", "scenario", "fuzz", "lint"}
