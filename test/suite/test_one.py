@@ -31,13 +31,22 @@ def test_a_name_that_is_wrong_is_answered_with_those_that_are_close():
     assert one.close_to("node_is_lost", TESTS)[0] == "test_a_node_is_lost"
 
 
-def test_a_case_that_is_skipped_does_not_pass(monkeypatch, capsys, tmp_path):
-    def run(*lines):
-        monkeypatch.setattr(sys, "argv", ["one", "test_a_node_is_lost"])
-        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-        monkeypatch.setattr(one, "known", lambda: TESTS)
-        monkeypatch.setattr(one, "command_of", lambda *_: ["printf", r"%s\n", *lines])
+@pytest.fixture(name="main")
+def fixture_main(monkeypatch, capsys, tmp_path):
+    """main(ASKED, COMMAND): the status of one.py, where COMMAND runs the test, and the lines that it has printed last."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(one, "known", lambda: TESTS)
+
+    def main(asked, command=("false",)):
+        monkeypatch.setattr(sys, "argv", ["one", *asked])
+        monkeypatch.setattr(one, "command_of", lambda *_: command)
         return one.main(), capsys.readouterr().out.rpartition("\n\n")[2].splitlines()
+    return main
+
+
+def test_a_case_that_is_skipped_does_not_pass(main):
+    def run(*lines):
+        return main(["test_a_node_is_lost"], ["printf", r"%s\n", *lines])
     skip = "SKIP test_a_node_is_lost[daemon] (needs Kubernetes 1.36: this)"
     status, (last, _) = run(skip)
     assert status == 1
@@ -45,23 +54,18 @@ def test_a_case_that_is_skipped_does_not_pass(monkeypatch, capsys, tmp_path):
     assert run(skip, "PASS test_a_node_is_lost[controller] (1 s)") == (0, ["PASS test_a_node_is_lost"])
 
 
-def test_what_repeats_a_failure_is_what_was_asked(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(sys, "argv", ["one", "create-ready-delete", "fault=crash-after", "--times", "3"])
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(one, "known", lambda: TESTS)
-    monkeypatch.setattr(one, "command_of", lambda *_: ["false"])
-    assert one.main() == 1
-    assert "again:   scripts/test.sh one create-ready-delete fault=crash-after --times 3\n" in capsys.readouterr().out
+def test_what_repeats_a_failure_is_what_was_asked(main):
+    status, lines = main(["create-ready-delete", "fault=crash-after", "--times", "3"])
+    assert status == 1
+    assert "again:   scripts/test.sh one create-ready-delete fault=crash-after --times 3" in lines
 
 
 @pytest.mark.parametrize(("asked", "said"), [
     (["test_a_node_is_lost", "--gdb"], "one: --gdb is for programs, and test_a_node_is_lost is a case of pytest; "),
     (["utf8", "--gdb", "--times", "2"], "one: --gdb runs a test once, so --times does not go with it")])
-def test_what_gdb_cannot_do_is_refused(monkeypatch, asked, said):
-    monkeypatch.setattr(sys, "argv", ["one", *asked])
-    monkeypatch.setattr(one, "known", lambda: TESTS)
+def test_what_gdb_cannot_do_is_refused(main, asked, said):
     with pytest.raises(SystemExit) as refused:
-        one.main()
+        main(asked)
     assert str(refused.value).startswith(said)
 
 
