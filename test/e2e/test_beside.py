@@ -136,7 +136,7 @@ def test_when_the_acting_controller_is_killed_the_other_takes_over_and_writes_ne
                lambda got: got[0] == 4 and got[1] == namespace.workers_on("served"), within=90)
     eventually("the domain", lambda: namespace.status("served")["status"], "Ready", within=20)
     before = serving(namespace, "served")
-    with watched(namespace, "served", "{.status.status} {.status.nodes[*].name}") as lines:
+    with watched(namespace, "served", "{.object.status.status} {.object.status.nodes[*].name}") as lines:
         for i, holder in enumerate(holders):
             # In each term one domain is made, and the one of the other's term is deleted.
             assert nvidia.holder() == holder
@@ -181,7 +181,7 @@ def test_one_that_ends_hands_over_at_once_and_an_uninstalled_one_within_the_time
     eventually("the domain", lambda: (namespace.status("served")["status"], namespace.members("served")),
                lambda got: got == ("Ready", namespace.workers_on("served")) and got[1], within=90)
     before = serving(namespace, "served")
-    with watched(namespace, "served", "{.status.status} {.status.nodes[*].name}") as lines:
+    with watched(namespace, "served", "{.object.status.status} {.object.status.nodes[*].name}") as lines:
         # A controller of cdom first looks at the Deployment, for the 8 s of a Lease.
         eventually("cdom's takes part", lambda: seconds_since(said_at(cluster, SAME)) > 9, within=20)
         assert took("cdom", lambda: both.end(nvidia.name)) < 5

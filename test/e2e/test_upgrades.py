@@ -9,7 +9,7 @@ from cluster import REPO, Setup
 from namespaces import DRIVER, is_ready
 from nvidias import FINALIZER, children, contract, install_crds, write
 from objects import LABEL, domain, pod_on, workers
-from process import Process
+from recorder import recording
 from waiting import eventually
 
 CLUSTER = Setup(nodes=16, nodesim=("--job-duration", "12000"))
@@ -25,22 +25,13 @@ def cdoms_crds(cluster):
 @contextlib.contextmanager
 def watched(namespace, name, fields):
     """A function that returns what kubectl has shown up to now: a line of these fields (JSONPath) for each change of the domain."""
-    cluster = namespace.cluster
-    process = Process("watch", [cluster.program, "--kubeconfig", cluster.plane / "admin.kubeconfig", "get", "-n", namespace.name,
-                                "computedomain", name, "--watch", "-o", f'jsonpath={fields} {{.metadata.resourceVersion}}{{"\\n"}}'],
-                      cluster.folder)
-
-    def get():
-        return process.out.read_text().splitlines(), namespace.version(name)
-
-    def lines():
-        shown, _ = eventually(f"the present version of {name} is watched", get,
-                              lambda got: any(line.endswith(f" {got[1]}") for line in got[0]))
-        return [line.rpartition(" ")[0] for line in shown]
-    try:
+    # A list of one: if an object is named, kubectl does not show a change between its GET and its WATCH.
+    only = ("-n", namespace.name, "--field-selector", f"metadata.name={name}")
+    with recording(namespace.cluster, "computedomains", fields, *only) as recorder:
+        def lines():
+            eventually(f"the present version of {name} is shown", recorder.not_shown, [])
+            return [line.split(" ", 2)[2] for line in recorder.lines()]
         yield lines
-    finally:
-        process.end()
 
 
 def assert_same_members(lines, count):
@@ -124,7 +115,7 @@ def test_downgrade_to_nvidias_controller_and_back_works_on_its_crds(cluster, nam
     for name in ("newer", "wide"):
         write(namespace, name)
 
-    with watched(namespace, "newer", "{.status.nodes[*].name}") as lines:
+    with watched(namespace, "newer", "{.object.status.nodes[*].name}") as lines:
         cluster.controller_with(*DAEMONS_WRITE)
         # On CRDs that drop conditions: a second domain shows that it works.
         namespace.apply(domain("beside"))
@@ -157,13 +148,13 @@ def test_upgrade_from_nvidias_controller_keeps_the_workload(cluster, namespace, 
     before = serving(namespace, "older")
     generation = cluster.get("daemonset", f"computedomain-daemon-{uid}", DRIVER)["metadata"]["generation"]
 
-    with watched(namespace, "older", "{.status.nodes[*].name}") as lines:
+    with watched(namespace, "older", "{.object.status.nodes[*].name}") as lines:
         cluster.controller_with(*DAEMONS_WRITE)
         eventually("owners of the workload's template", owners, [uid], within=30)
         cluster.end_controller()
         assert_same_members(lines(), 3)
     install_crds(cluster, "cdom")
-    with watched(namespace, "older", "{.status.nodes[*].name}") as lines:
+    with watched(namespace, "older", "{.object.status.nodes[*].name}") as lines:
         cluster.controller_with(*DAEMONS_WRITE)
         namespace.is_in_step("older", 3, within=30)
         assert_same_members(lines(), 3)
@@ -241,7 +232,7 @@ def test_two_versions_replace_one_daemon_of_a_clique_at_a_time(cluster, namespac
     # And one that did not say yet what it rendered.
     namespace.kubectl("annotate", "resourceclaimtemplate", "lasting-channel", "cdom.dev/template-hash-")
 
-    with watched(namespace, "lasting", "{.status.members} {.status.nodes[*].name}") as lines:
+    with watched(namespace, "lasting", "{.object.status.members} {.object.status.nodes[*].name}") as lines:
         before = serving(namespace, "lasting")
         newer()
         # Under a job nothing restarts, unless somebody allows it.
