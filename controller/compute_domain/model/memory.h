@@ -54,6 +54,9 @@ struct MemberPhase {
   // When the phase began. Empty if that was before this process first saw the domain.
   std::optional<base::Clock::TimePoint> since = {};
   base::Clock::WallTime since_wall = {};
+  // Of a member that was ready: when its daemon was first seen to end. Empty if it runs, or was not
+  // ready before.
+  std::optional<base::Clock::TimePoint> ends_since = {};
   friend bool operator==(const MemberPhase&, const MemberPhase&) = default;
 };
 

@@ -906,12 +906,29 @@ TEST(DecideStatus, REV3_W4_MemberWhosePodsHaveEnded_IsNoFault_For30Seconds) {
   using enum MemberPhase::Is;
   const auto nothing = [](Observed&) {};
   const std::string leaves =
-      "False MembersLeaving: Leaving since 11:59:50 UTC: node-1; 1/2 members are ready. The "
-      "pods there have ended, so their daemons stop.";
+      "False MembersLeaving: Leaving since 11:59:50 UTC: node-1; 1/2 members are ready. Their "
+      "daemons stop. This is normal once the pods there have ended.";
   EXPECT_EQ(SaidInPhase(kLeaving, seconds(10), nothing), leaves);
   EXPECT_EQ(SaidInPhase(kLeaving, seconds(10), nothing, "Ready"), leaves);
   EXPECT_EQ(SaidInPhase(kLeaving, seconds(10), [](Observed& o) { Cordon(o, "node-1"); }), leaves);
   EXPECT_EQ(SaidInPhase(kLeaving, seconds(30), nothing).substr(0, 23), "False MembersNotReady: ");
+}
+
+TEST(DecideStatus, REV3_W4_MemberWhoseDaemonEnds_IsNoFault_For2Seconds) {
+  const auto reason = [](milliseconds ends_for, const Change& change) {
+    const std::string said = SaidInPhase(MemberPhase::Is::kServing, seconds(60), [&](Observed& o) {
+      o.children.daemon_pods[1].meta.deleting = true;
+      o.memory.phases["node-1"].ends_since = Now().monotonic - ends_for;
+      change(o);
+    });
+    return said.substr(6, said.find(':') - 6);
+  };
+  const auto nothing = [](Observed&) {};
+  const auto cordon = [](Observed& o) { Cordon(o, "node-1"); };
+  EXPECT_EQ(reason(milliseconds(1'999), nothing), "MembersLeaving");
+  EXPECT_EQ(reason(milliseconds(1'999), cordon), "MembersLeaving");
+  EXPECT_EQ(reason(seconds(2), nothing), "MembersNotReady");
+  EXPECT_EQ(reason(seconds(2), cordon), "NodeDrained");
 }
 
 TEST(DecideStatus, REV3_W4_MemberThatStarts_IsToldBeforeOneThatLeaves_AndAFaultBeforeBoth) {

@@ -41,10 +41,11 @@ Trouble FindFault(const StatusInput& input, const Member& member) {
   return {{}, pod->trouble};
 }
 
-// Returns a cause that ends by itself: the daemon starts, or its pods have ended. Else empty.
+// Returns a cause that ends by itself: the daemon starts; its pods have ended; or it ends, and it
+// is not known yet why. Else empty.
 Trouble FindPassing(const StatusInput& input, const Member& member) {
-  const MemberPhase* phase = FindPassingPhase(input.observed, member.node, input.now);
-  if (phase == nullptr) return {};
+  const auto phase = FindPassingPhase(input.observed, member.node, input.now);
+  if (!phase) return {};
   if (phase->is == MemberPhase::Is::kLeaving) {
     return {api::kReasonMembersLeaving, "", phase->since_wall};
   }
@@ -163,7 +164,7 @@ constexpr Rank kRanks[] = {
     {api::kReasonMembersStarting, "Starting since ",
      "Pods there start when their daemon is ready."},
     {api::kReasonMembersLeaving, "Leaving since ",
-     "The pods there have ended, so their daemons stop."},
+     "Their daemons stop. This is normal once the pods there have ended."},
 };
 
 // Returns since when the first member is in this state. Keeps the time in status if it is close:

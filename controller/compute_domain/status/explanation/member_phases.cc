@@ -15,6 +15,8 @@ using Is = MemberPhase::Is;
 
 // A daemon serves within 5 s of its pod, and a claim is released within 3 s of its pod's end.
 constexpr std::chrono::seconds kPassesWithin{30};
+// Watches of different kinds are not ordered among each other.
+constexpr std::chrono::seconds kExplainedWithin{2};
 
 // What is known about the nodes of one domain.
 struct Attendance {
@@ -22,6 +24,7 @@ struct Attendance {
   std::set<std::string> in_use = {};       // Pods hold a channel there.
   std::set<std::string> shown_ready = {};  // Members that status shows as ready.
   std::set<std::string> serving = {};      // Of these, the daemon still serves.
+  std::set<std::string> running = {};      // The daemon is not being deleted, or is replaced by us.
   bool claims_count = true;                // Claims are read, and watched at this moment.
 };
 
@@ -40,16 +43,26 @@ Attendance Attend(const Observed& observed) {
     if (member.ready) attendance.shown_ready.insert(member.node);
   }
   // A ready pod does not serve until its clique entry is ready, too.
+  for (const auto& [clique, replacement] : observed.memory.replacements) {
+    attendance.running.insert(replacement.node);
+  }
   for (const auto& [node, pod] : PodsThatCount(observed)) {
+    if (!pod->meta.deleting) attendance.running.insert(node);
     if (Serves(*pod) && attendance.shown_ready.contains(node)) attendance.serving.insert(node);
   }
   return attendance;
 }
 
-// Returns whether status already says that a member is not ready for too long.
-bool WasTold(const Observed& observed) {
+// Returns whether status gives this reason why members are not ready.
+bool WasTold(const Observed& observed, std::string_view reason) {
   const kube::Condition* members = observed.domain->status.Find(api::kConditionMembersReady);
-  return members != nullptr && members->reason == api::kReasonMembersNotReady;
+  return members != nullptr && members->reason == reason;
+}
+
+// Returns whether status shows the node as a member.
+bool IsShown(const Observed& observed, const std::string& node) {
+  return std::ranges::find(observed.domain->status.nodes, node, &api::Member::node) !=
+         observed.domain->status.nodes.end();
 }
 
 // Returns whether a daemon is needed: a pod is there, and the label that places the daemon.
@@ -77,7 +90,9 @@ std::map<std::string, MemberPhase> FindPhases(const Observed& observed,
   for (const api::Member& member : observed.domain->status.nodes) nodes.insert(member.node);
   // A process that has just started adopts what status says.
   const bool is_first_look = observed.memory.rendered.daemon_set.empty();
-  const bool was_told = is_first_look && WasTold(observed);
+  const bool was_told = is_first_look && WasTold(observed, api::kReasonMembersNotReady);
+  // If one of them were starting, status would say so.
+  const bool none_started = is_first_look && WasTold(observed, api::kReasonMembersLeaving);
   std::map<std::string, MemberPhase> phases;
   for (const std::string& node : nodes) {
     MemberPhase phase = {.since_wall = now.wall};
@@ -87,31 +102,48 @@ std::map<std::string, MemberPhase> FindPhases(const Observed& observed,
       phase = known->second;
     } else if (is_first_look && seen.shown_ready.contains(node)) {
       phase.is = Is::kServing;
+    } else if (none_started && IsShown(observed, node)) {
+      phase.is = Is::kServing;
+      phase.ends_since = now.monotonic;
     }
     const Is next = NextPhase(phase.is, IsNeeded(seen, node), seen.serving.contains(node));
     if (next != phase.is) {
       phase = {.is = next, .since = now.monotonic, .since_wall = now.wall};
+    }
+    if (phase.is != Is::kServing || seen.running.contains(node)) {
+      phase.ends_since.reset();
+    } else if (!phase.ends_since && seen.shown_ready.contains(node)) {
+      phase.ends_since = now.monotonic;
     }
     phases.emplace(node, phase);
   }
   return phases;
 }
 
-const MemberPhase* FindPassingPhase(const Observed& observed, const std::string& node,
-                                    const Instant& now) {
+std::optional<MemberPhase> FindPassingPhase(const Observed& observed, const std::string& node,
+                                            const Instant& now) {
   const auto found = observed.memory.phases.find(node);
-  if (found == observed.memory.phases.end()) return nullptr;
+  if (found == observed.memory.phases.end()) return std::nullopt;
   const MemberPhase& phase = found->second;
-  const bool passes =
-      phase.is != Is::kServing && phase.since && now.monotonic - *phase.since < kPassesWithin;
-  return passes ? &phase : nullptr;
+  if (phase.is != Is::kServing) {
+    const bool passes = phase.since && now.monotonic - *phase.since < kPassesWithin;
+    return passes ? std::optional(phase) : std::nullopt;
+  }
+  if (!phase.ends_since) return std::nullopt;
+  const auto ends_for = now.monotonic - *phase.ends_since;
+  if (ends_for >= kExplainedWithin) return std::nullopt;
+  const auto wall = now.wall - std::chrono::floor<base::Clock::WallTime::duration>(ends_for);
+  return MemberPhase{.is = Is::kLeaving, .since = phase.ends_since, .since_wall = wall};
 }
 
 RequeueAfter UntilPhasesEnd(const Observed& observed, const Instant& now) {
   RequeueAfter requeue_after;
   for (const auto& [node, phase] : observed.memory.phases) {
-    if (phase.is == Is::kServing || !phase.since) continue;
-    static_cast<void>(requeue_after.IsDue(*phase.since + kPassesWithin - now.monotonic));
+    const bool serves = phase.is == Is::kServing;
+    const auto& since = serves ? phase.ends_since : phase.since;
+    if (!since) continue;
+    const auto limit = serves ? kExplainedWithin : kPassesWithin;
+    static_cast<void>(requeue_after.IsDue(*since + limit - now.monotonic));
   }
   return requeue_after;
 }

@@ -5,9 +5,14 @@
 // pod has ended. The limit is a time, not the first start of the daemon's container. Otherwise a
 // daemon that no kubelet starts would never become a Warning. A container that cannot run ends the
 // start at once.
+//
+// Normally a daemon ends because its node has lost the label, but the cache may show this later
+// than the end. So a member that was ready and whose daemon ends counts as leaving for 2 s,
+// whatever the cause is.
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "controller/compute_domain/model/action.h"
@@ -22,9 +27,10 @@ namespace compute_domain {
     const Observed& observed, const std::map<std::string, MemberPhase>& before, const Instant& now);
 
 // Returns the phase of a node whose daemon normally does not serve yet or any more: kStarting or
-// kLeaving. Null otherwise.
-[[nodiscard]] const MemberPhase* FindPassingPhase(const Observed& observed, const std::string& node,
-                                                  const Instant& now);
+// kLeaving. Empty otherwise.
+[[nodiscard]] std::optional<MemberPhase> FindPassingPhase(const Observed& observed,
+                                                          const std::string& node,
+                                                          const Instant& now);
 
 // Returns the time until the next such phase exceeds its limit.
 [[nodiscard]] RequeueAfter UntilPhasesEnd(const Observed& observed, const Instant& now);

@@ -15,7 +15,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using Is = MemberPhase::Is;
 
-Instant At(seconds later) {
+Instant At(milliseconds later) {
   return {.monotonic = fixtures::Now().monotonic + later, .wall = fixtures::Now().wall + later};
 }
 
@@ -32,8 +32,8 @@ class MemberPhasesTest : public testing::Test {
     const auto phase = observed_.memory.phases.find("node-1");
     return phase == observed_.memory.phases.end() ? std::nullopt : std::optional(phase->second.is);
   }
-  bool Passes(seconds later) const {
-    return FindPassingPhase(observed_, "node-1", At(later)) != nullptr;
+  bool Passes(milliseconds later) const {
+    return FindPassingPhase(observed_, "node-1", At(later)).has_value();
   }
 
   void Label(bool is_labelled) {
@@ -93,6 +93,62 @@ TEST_F(MemberPhasesTest, NodeWhosePodsHaveEnded_Leaves) {
     EXPECT_FALSE(Passes(seconds(32)));
     EXPECT_EQ(UntilPhasesEnd(observed_, At(seconds(2))), milliseconds(30'000));
   }
+}
+
+TEST_F(MemberPhasesTest, REV3_W4_NodeWhoseDaemonEnds_Leaves_UntilTheCauseIsKnown) {
+  for (const bool is_gone : {true, false}) {
+    SCOPED_TRACE(is_gone);
+    Reset();
+    EXPECT_EQ(Look(), Is::kServing);
+    observed_.children.daemon_pods[1].meta.deleting = true;
+    EXPECT_EQ(Look(), Is::kServing);
+    if (is_gone) observed_.children.daemon_pods.pop_back();
+    EXPECT_EQ(Look(), Is::kServing);
+    const auto leaving = FindPassingPhase(observed_, "node-1", At(milliseconds(3'999)));
+    ASSERT_TRUE(leaving);
+    EXPECT_EQ(leaving->is, Is::kLeaving);
+    EXPECT_EQ(leaving->since_wall, At(seconds(2)).wall);
+    EXPECT_EQ(UntilPhasesEnd(observed_, At(seconds(3))), milliseconds(1'000));
+    EXPECT_FALSE(Passes(seconds(4)));
+    EXPECT_FALSE(UntilPhasesEnd(observed_, At(seconds(4))));
+  }
+}
+
+TEST_F(MemberPhasesTest, NodeThatWasNotReadyWhenItsDaemonEnds_DoesNotLeave) {
+  EXPECT_EQ(Look(), Is::kServing);
+  Serve(false);
+  observed_.children.daemon_pods[1].meta.deleting = true;
+  EXPECT_EQ(Look(), Is::kServing);
+  EXPECT_FALSE(Passes(seconds(2))) << "another fault was told";
+}
+
+TEST_F(MemberPhasesTest, NodeThatIsToldAsLeaving_LeavesWhileItsDaemonIsAway) {
+  EXPECT_EQ(Look(), Is::kServing);
+  observed_.children.daemon_pods[1].meta.deleting = true;
+  EXPECT_EQ(Look(), Is::kServing);
+  observed_.domain->status.nodes[1].ready = false;
+  EXPECT_EQ(Look(), Is::kServing);
+  EXPECT_TRUE(Passes(seconds(3)));
+}
+
+TEST_F(MemberPhasesTest, NodeWhoseDaemonWeReplace_DoesNotLeave) {
+  EXPECT_EQ(Look(), Is::kServing);
+  observed_.memory.replacements["c"] = {
+      .node = "node-1", .replaced = "u", .began = At(seconds(1)).monotonic};
+  observed_.children.daemon_pods[1].meta.deleting = true;
+  EXPECT_EQ(Look(), Is::kServing);
+  EXPECT_FALSE(Passes(seconds(2)));
+}
+
+TEST_F(MemberPhasesTest, NodeWhoseNextDaemonStartsUnderAJob_DoesNotLeave) {
+  EXPECT_EQ(Look(), Is::kServing);
+  observed_.children.daemon_pods[1].meta.deleting = true;
+  EXPECT_EQ(Look(), Is::kServing);
+  observed_.children.daemon_pods[1].meta.deleting = false;
+  Serve(false);
+  EXPECT_EQ(Look(), Is::kServing);
+  EXPECT_FALSE(Passes(seconds(3)));
+  EXPECT_FALSE(UntilPhasesEnd(observed_, At(seconds(3))));
 }
 
 TEST_F(MemberPhasesTest, NodeThatGetsAPodOfTheNextJob_ServesOrStartsAgain) {
@@ -171,6 +227,13 @@ TEST_F(MemberPhasesTest, ProcessThatHasJustStarted_TakesOverWhatStatusSays) {
   EXPECT_EQ(Look(), Is::kStarting);
   EXPECT_FALSE(Passes(seconds(1))) << "it was told already";
   EXPECT_FALSE(UntilPhasesEnd(observed_, At(seconds(1))));
+  Reset();
+  Serve(false);
+  fixtures::ConditionOf(observed_.domain->status, "MembersReady").reason = "MembersLeaving";
+  observed_.children.daemon_pods.pop_back();
+  EXPECT_EQ(Look(), Is::kServing) << "status would say that it starts";
+  EXPECT_TRUE(Passes(milliseconds(2'999)));
+  EXPECT_FALSE(Passes(seconds(3)));
 }
 
 TEST_F(MemberPhasesTest, DomainThatDoesNotExistOrIsOfTheHosts_HasNone) {
