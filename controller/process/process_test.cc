@@ -108,16 +108,21 @@ class Token final : public http::Credentials {
   const std::string token_;
 };
 
-// The system's clock, which can be set forward.
+// The system's clock, which can be set forward, and stopped.
 class AdvancedClock final : public base::Clock {
  public:
   void Advance(std::chrono::seconds by) { ahead_ = ahead_.load() + by; }
-  [[nodiscard]] TimePoint Now() const override { return system_.Now() + ahead_.load(); }
+  void Stop() { stopped_at_ = Now(); }
+  [[nodiscard]] TimePoint Now() const override {
+    const TimePoint stopped_at = stopped_at_;
+    return stopped_at == TimePoint() ? system_.Now() + ahead_.load() : stopped_at;
+  }
   [[nodiscard]] WallTime Wall() const override { return system_.Wall() + ahead_.load(); }
 
  private:
   const base::SystemClock system_;
   std::atomic<std::chrono::seconds> ahead_ = std::chrono::seconds(0);
+  std::atomic<TimePoint> stopped_at_ = TimePoint();  // Zero: the clock goes.
 };
 
 // A run against an API server that answers nothing, and hangs up once that is asked for.
@@ -236,10 +241,12 @@ TEST_F(ProcessTest, M7_ProcessThatIsEndingIsNotReady) {
   StartRun();
   EXPECT_EQ(Get(health_, "/readyz/shutdown"), "200 ok");
   EXPECT_EQ(Get(health_, "/readyz/watches"), "200 ok");
+  clock_.Stop();  // It waits for the answer about its Lease until this test is over.
   stop_.request_stop();
-  const auto deadline = clock_.Now() + minutes(1);
+  const base::SystemClock clock;
+  const auto deadline = clock.Now() + minutes(1);
   std::string answer;
-  while (!answer.starts_with("500 ") && clock_.Now() < deadline) {
+  while (!answer.starts_with("500 ") && clock.Now() < deadline) {
     answer = Get(health_, "/readyz/shutdown");
   }
   EXPECT_EQ(answer, "500 shutdown failed: the process is ending\n");
@@ -308,9 +315,15 @@ ExitReason RunWhoseFilesAre(const Change& change, std::stop_source& stop,
   const base::SystemClock clock;
   StateLogger logger;
   int looks = 0;
+  int looks_before = 0;  // Before it was synced.
   const auto load = [&]() -> base::Result<kube::ClientConfig> {
     kube::ClientConfig latest = config();
-    if (!logger.Said("Reconciling")) return latest;
+    if (!logger.Said("Reconciling")) {
+      if (++looks_before < 200) return latest;  // A minute.
+      ADD_FAILURE() << "it was never synced";
+      stop.request_stop();
+      return latest;
+    }
     if (++looks > 2) stop.request_stop();  // Twice the same is enough.
     change(latest);
     return latest;

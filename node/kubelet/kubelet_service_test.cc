@@ -377,7 +377,9 @@ grpc::health::v1::HealthCheckResponse::ServingStatus HealthOf(const Service& ser
   const auto channel = grpc::CreateChannel("127.0.0.1:" + std::to_string(service.health_port()),
                                            grpc::InsecureChannelCredentials());
   grpc::ClientContext context;
-  SetDeadline(context);
+  // The kubelet waits so long. A connection of a slow client is closed.
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
+  context.set_wait_for_ready(true);
   grpc::health::v1::HealthCheckRequest request;
   request.set_service(name);
   grpc::health::v1::HealthCheckResponse response;

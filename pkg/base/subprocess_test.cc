@@ -13,6 +13,7 @@
 #include <fstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "pkg/base/system_clock.h"
@@ -21,7 +22,6 @@ namespace base {
 namespace {
 
 using std::chrono::hours;
-using std::chrono::milliseconds;
 using std::chrono::minutes;
 using How = ProgramEnd::How;
 
@@ -120,11 +120,33 @@ TEST_F(Subprocess, CR5_SignalsAreNeitherBlockedNorIgnored) {
   EXPECT_EQ(end.output, "2\n");
 }
 
+// The system's clock. After the first look it is an hour ahead once there is a file.
+class ClockOfFile final : public Clock {
+ public:
+  explicit ClockOfFile(std::string path) : path_(std::move(path)) {}
+  [[nodiscard]] TimePoint Now() const override {
+    const bool is_ahead = looks_++ > 0 && std::filesystem::exists(path_);
+    return system_.Now() + (is_ahead ? hours(1) : hours(0));
+  }
+  [[nodiscard]] WallTime Wall() const override { return system_.Wall(); }
+
+ private:
+  const SystemClock system_;
+  const std::string path_;
+  mutable int looks_ = 0;
+};
+
 TEST_F(Subprocess, CR5_OneThatHangsIsKilledWithItsChildren) {
   ASSERT_EQ(::prctl(PR_SET_CHILD_SUBREAPER, 1), 0);  // Its orphans are ours.
-  const ProgramEnd end = Run("sleep 86400 & echo $! >&2; wait", {.time = milliseconds(300)});
-  EXPECT_EQ(end.how, How::kOutOfTime);
-  EXPECT_TRUE(WasKilled(std::stoi(end.complaints)));
+  const std::string pid = folder_ + "/pid";
+  const auto end = RunProgram(
+      Shell("sleep 86400 & echo $! >" + pid + ".next; mv " + pid + ".next " + pid + "; wait"),
+      {.time = minutes(10)}, ClockOfFile(pid), {});
+  ASSERT_TRUE(end) << end.error().message;
+  EXPECT_EQ(end->how, How::kOutOfTime);
+  pid_t child = 0;
+  ASSERT_TRUE(std::ifstream(pid) >> child);
+  EXPECT_TRUE(WasKilled(child));
   EXPECT_FALSE(HasChildren());
 }
 

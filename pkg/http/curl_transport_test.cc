@@ -174,11 +174,12 @@ TEST(CurlTransport, RequestThatWaitsForItsTurnKeepsItsTime) {
       transport.SendAll(std::vector<Request>(3, {.path = "/x", .timeout = timeout}));
   for (const auto& reply : replies) {
     ASSERT_FALSE(reply);
-    EXPECT_EQ(reply.error().code, ErrorCode::kDeadlineExceeded);
+    EXPECT_TRUE(reply.error().code == ErrorCode::kDeadlineExceeded ||
+                reply.error().code == ErrorCode::kUnavailable)
+        << reply.error().message;
   }
-  // How many the server has read by now is not asked: a machine that is slow for 100 ms has not
-  // sent or not read the last one. Three that had waited on each other's time would be over after
-  // one.
+  // How many were sent by now is not asked: a machine that is slow for 100 ms has not sent or not
+  // read the last one. Three that had waited on each other's time would be over after one.
   EXPECT_GE(std::chrono::steady_clock::now() - started, 3 * timeout);
 }
 

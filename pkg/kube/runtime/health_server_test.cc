@@ -57,7 +57,7 @@ class HealthServerTest : public ::testing::Test {
 };
 
 TEST_F(HealthServerTest, EachEndpointHasItsChecks) {
-  HealthServer server(Options(), clock_);
+  HealthServer server(Options(), still_);
   const Result<int> port = server.Start("127.0.0.1:0");
   ASSERT_TRUE(port) << port.error().message;
   EXPECT_EQ(Get(*port, "/livez"), "200 ok");
@@ -79,7 +79,7 @@ TEST_F(HealthServerTest, MetricsAreThoseOfAllRegistriesAtTheirPath) {
   family.Add({{"a", "b"}}).Increment(3);
   HealthOptions options = Options();
   options.metrics_path = "/custom";
-  HealthServer server(std::move(options), clock_);
+  HealthServer server(std::move(options), still_);
   const Result<int> port = server.Start("127.0.0.1:0");
   ASSERT_TRUE(port) << port.error().message;
   const std::string text = Get(*port, "/custom");
@@ -92,7 +92,7 @@ TEST_F(HealthServerTest, MetricsAreThoseOfAllRegistriesAtTheirPath) {
 }
 
 TEST_F(HealthServerTest, ServerWithoutMetricsHasNoPathForThem) {
-  HealthServer server({}, clock_);
+  HealthServer server({}, still_);
   const Result<int> port = server.Start("127.0.0.1:0");
   ASSERT_TRUE(port) << port.error().message;
   EXPECT_TRUE(Get(*port, "/metrics").starts_with("404 "));
@@ -102,7 +102,7 @@ TEST_F(HealthServerTest, ServerWithoutMetricsHasNoPathForThem) {
 TEST_F(HealthServerTest, PagesAreAtTheirPathsAndNowhereElse) {
   HealthOptions options = Options();
   options.pages = {{"/debug/things", [] { return R"([1])"; }}};
-  HealthServer server(options, clock_);
+  HealthServer server(options, still_);
   const Result<int> port = server.Start("127.0.0.1:0");
   ASSERT_TRUE(port) << port.error().message;
   EXPECT_EQ(Get(*port, "/debug/things"), "200 [1]");

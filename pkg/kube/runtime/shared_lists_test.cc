@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <thread>
 
 #include "pkg/base/system_clock.h"
@@ -91,7 +92,7 @@ class Asked : public testing::Test {
 
   Server server;
   base::SystemClock clock;
-  SharedLists lists{clock};
+  SharedLists lists{clock, std::chrono::hours(1)};  // However long the threads take to ask.
 };
 
 TEST_F(Asked, OneListAnswersAllWhoAskedBeforeItBegan) {

@@ -256,17 +256,23 @@ TEST_F(WatchLoopTest, ManyReflectorsAreDrivenSideBySide) {
 TEST_F(WatchLoopTest, TurnComesEverySecondWithoutAnythingToDo) {
   RawServer server([](Connection& connection) { connection.WaitForClose(); });
   const auto loop = LoopTo(server);
+  auto before = std::chrono::steady_clock::now();
+  auto shortest = std::chrono::nanoseconds::max();  // On a busy machine a turn comes late.
   int turns = 0;
-  const auto begin = std::chrono::steady_clock::now();
-  RunUntil(*loop, [&] { return ++turns == 3; });
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(10));
+  RunUntil(*loop, [&] {
+    const auto now = std::chrono::steady_clock::now();
+    if (turns > 0) shortest = std::min<std::chrono::nanoseconds>(shortest, now - before);
+    before = now;
+    return ++turns == 4;
+  });
+  EXPECT_LT(shortest, seconds(3));
 }
 
 TEST_F(WatchLoopTest, StopEndsTheWaitAndNotOnlyTheTurn) {
   RawServer server([](Connection& connection) { connection.WaitForClose(); });
   const auto loop = LoopTo(server);
-  constexpr int kRuns = 10;  // Each would wait for its second turn, a second later.
-  const auto begin = std::chrono::steady_clock::now();
+  constexpr int kRuns = 10;
+  int slow = 0;  // How many took long, as some do on a busy machine.
   for (int run = 0; run < kRuns; ++run) {
     std::stop_source stop;
     std::latch has_begun(1);
@@ -275,11 +281,14 @@ TEST_F(WatchLoopTest, StopEndsTheWaitAndNotOnlyTheTurn) {
       loop->Run(stop.get_token(), [&] { std::call_once(once, [&] { has_begun.count_down(); }); });
     });
     has_begun.wait();
+    const auto begin = std::chrono::steady_clock::now();
     stop.request_stop();
     thread.join();
+    // It would wait for its second turn, a second after the first.
+    if (std::chrono::steady_clock::now() - begin > std::chrono::milliseconds(500)) ++slow;
     loop->Run(stop.get_token(), {});  // Returns at once.
   }
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(kRuns) / 2);
+  EXPECT_LE(slow, kRuns / 2);
 }
 
 TEST_F(WatchLoopTest, LoopThatWasStoppedCanRunAgain) {
