@@ -90,7 +90,7 @@ class RealNodes(ControlPlane):
     def status_of(self, pod):
         """Of all threads of that process, each once: the values of /proc's status by their names."""
         threads = f"/proc/{self.process_of(pod)}/task"
-        text = self.run(pod["spec"]["nodeName"], "bash", "-c", f"cat {threads}/*/status")
+        text = self.run(pod["spec"]["nodeName"], "bash", "-c", f"cat {threads}/*/status || true")  # A thread may end.
         found = {}
         for name, value in re.findall(r"^(\w+):\s*(.*)$", text, re.MULTILINE):
             found.setdefault(name, set()).add(value)

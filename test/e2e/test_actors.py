@@ -467,7 +467,7 @@ def network_may_read_metrics_without_names(world):
 def is_held_up(get, port):
     """Whether so many connections make a kubelet restart the pod: it waits for 5 s, and for three failures in a row."""
     slowest, most = World.probes_during(get, port, 5000)
-    return slowest > 1 or most >= 3
+    return slowest > 3 or most >= 3
 
 
 @case()
@@ -491,7 +491,7 @@ def network_may_read_the_metrics_of_a_kubelet_plugin(world):
 @case()
 def network_is_harmless_with_connections_to_the_port_of_a_kubelet_plugin(world):
     slowest = world.calls_during(world.running_plugin, 5000)
-    assert slowest < 1, f"a call of the kubelet took {slowest:.1f} s"
+    assert slowest < 3, f"a call of the kubelet took {slowest:.1f} s"
     assert not is_held_up(world.running_plugin.get, world.running_plugin.port)
 
 
@@ -506,7 +506,7 @@ def network_is_harmless_with_connections_held_to_the_health_port_of_a_kubelet_pl
             slowest = max(slowest, time.monotonic() - began)
         has, may_have = plugin.descriptors()
     print(f"slowest call {slowest * 1000:.0f} ms; {has} descriptors of {may_have}")
-    assert slowest < 1, f"a call of the kubelet took {slowest:.1f} s"
+    assert slowest < 3, f"a call of the kubelet took {slowest:.1f} s"
     # Each of 64 connections is two.
     assert has < 300 < may_have
 

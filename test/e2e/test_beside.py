@@ -184,9 +184,10 @@ def test_one_that_ends_hands_over_at_once_and_an_uninstalled_one_within_the_time
     with watched(namespace, "served", "{.object.status.status} {.object.status.nodes[*].name}") as lines:
         # A controller of cdom first looks at the Deployment, for the 8 s of a Lease.
         eventually("cdom's takes part", lambda: seconds_since(said_at(cluster, SAME)) > 9, within=20)
-        assert took("cdom", lambda: both.end(nvidia.name)) < 5
+        # The Lease would last for 8 s.
+        assert took("cdom", lambda: both.end(nvidia.name)) < 7
         both.start(nvidia.name)
-        assert took(nvidia.name, lambda: both.end("cdom")) < 5
+        assert took(nvidia.name, lambda: both.end("cdom")) < 7
         both.start("cdom")
         took("cdom", lambda: both.end(nvidia.name))
         both.start(nvidia.name)
@@ -203,7 +204,7 @@ def test_one_that_ends_hands_over_at_once_and_an_uninstalled_one_within_the_time
         namespace.delete("computedomain", "next", timeout=30)
         shown = set(lines())
     assert serving(namespace, "served") == before
-    assert len(shown) == 1, shown
+    assert len(shown) == 1 and re.fullmatch(r"Ready node-\d+", *shown), shown
     namespace.delete("deployment", "served", timeout=30)
     namespace.delete("computedomain", "served", timeout=30)
 
@@ -231,7 +232,7 @@ def test_while_nvidias_does_not_elect_on_the_same_lease_cdoms_stands_by_and_says
 def test_without_nvidias_deployment_cdoms_acts_after_the_time_of_a_lease(cluster, nvidia):
     del nvidia
     cluster.run_controller(*FLAGS)
-    assert LASTS <= (said_at(cluster, "Reconciling") - said_at(cluster, ABSENT)).total_seconds() <= LASTS + 3
+    assert LASTS <= (said_at(cluster, "Reconciling") - said_at(cluster, ABSENT)).total_seconds() <= LASTS + 6
 
 
 def test_when_nvidias_deployment_is_scaled_to_zero_cdoms_acts_after_the_time_of_a_lease(cluster, nvidia):
@@ -240,7 +241,7 @@ def test_when_nvidias_deployment_is_scaled_to_zero_cdoms_acts_after_the_time_of_
     eventually("it stands by", lambda: cluster.controller_says(ALONE), within=20)
     nvidia.deploy(replicas=0)
     eventually("it leads", lambda: cluster.controller_says("Reconciling"), within=20)
-    assert LASTS <= (said_at(cluster, "Reconciling") - said_at(cluster, ABSENT)).total_seconds() <= LASTS + 3
+    assert LASTS <= (said_at(cluster, "Reconciling") - said_at(cluster, ABSENT)).total_seconds() <= LASTS + 6
 
 
 def test_when_nvidias_appears_without_election_cdoms_stands_down_and_writes_nothing_more(cluster, namespace, nvidia):

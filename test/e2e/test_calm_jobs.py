@@ -1,8 +1,11 @@
 """A job without a fault raises no Warning of its domain: not when members start, nor when they leave."""
 
+import datetime
+
 from cluster import Setup
 from namespaces import conditions
 from objects import domain, job, pod_on, workers
+from requests_of import time_of
 from waiting import eventually
 
 CLUSTER = Setup(nodes=16, placement=True)
@@ -17,16 +20,19 @@ def warnings_of(namespace, name):
 
 
 def end_after(namespace, app, seconds):
-    """Each pod of that app ends after another time."""
+    """Each pod of that app, which runs, ends after another time from now."""
+    now = datetime.datetime.now(datetime.timezone.utc)
     for pod, time in zip(namespace.list("pods", f"app={app}"), seconds, strict=True):
-        namespace.kubectl("annotate", "pod", pod["metadata"]["name"], f"nodesim.cdom.dev/run-seconds={time}", "--overwrite")
+        age = (now - time_of(pod["status"]["containerStatuses"][0]["state"]["running"]["startedAt"])).total_seconds()
+        namespace.kubectl("annotate", "pod", pod["metadata"]["name"], f"nodesim.cdom.dev/run-seconds={age + time:.0f}", "--overwrite")
 
 
 def test_REV3_W4_a_job_whose_pods_end_one_after_the_other_raises_no_warning(namespace, writer):
     namespace.apply(domain("calm"), job("calm", 4, -1))
     eventually("four pods exist", lambda: namespace.list("pods", "app=calm"), lambda found: len(found) == 4, within=20)
-    end_after(namespace, "calm", (8, 11, 14, 17))
     namespace.is_used("calm", 4, within=60)
+    eventually("they are ready", lambda: len(namespace.ready_pods("app=calm")), 4)
+    end_after(namespace, "calm", (4, 7, 10, 13))
     rows = []
 
     def look():

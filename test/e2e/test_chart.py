@@ -7,7 +7,7 @@ import pytest
 from beside import TERM_FLAGS
 from cluster import BEFORE, REPO, Setup
 from helm import CRDS, IN_RELEASE, MAJORS, WAIT, Helm, spec_of
-from namespaces import DRIVER
+from namespaces import DRIVER, Namespace
 from objects import LABEL, domain, endless_quickstart
 from snapshot import difference, snapshot
 from waiting import eventually
@@ -84,6 +84,8 @@ class Release:
         """The quickstart's domain is used by its job, whose pods do not end."""
         self.cluster.kubectl("apply", "-f", "-", stdin=endless_quickstart())
         eventually("the domain", lambda: self.serves(), ["Ready", "4/4"])
+        # They start when they see that themselves.
+        eventually("pods of the job are ready", lambda: len(Namespace(self.cluster, "default").ready_pods("app=quickstart")), 4)
 
     def serves(self):
         return [self.cluster.get("computedomain", "quickstart")["status"][name] for name in ("status", "members")]

@@ -47,7 +47,7 @@ def test_tokens_of_an_exec_plugin_are_replaced_when_they_expire_or_are_refused(c
     assert refused_requests(cluster) == []
     token.write_text("refused")
     eventually("a token is refused", lambda: refused_requests(cluster), within=20)
-    assert "rejected the exec plugin's credentials" in cluster.controller_log()
+    eventually("the log", cluster.controller_log, re.compile("rejected the exec plugin's credentials"))
     token.write_text(good)
     namespace.apply(domain("after"))
     namespace.is_idle("after", within=30)

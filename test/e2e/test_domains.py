@@ -34,6 +34,7 @@ def test_four_domains_that_compete_for_two_cliques_say_who_waits_and_all_finish(
     for name in names:
         namespace.apply(domain(name), job(name, 8, seconds=-1))
     eventually("each domain whose pods wait says so", lambda: who_waits(namespace), is_told, within=120)
+    eventually("how many pods there are", lambda: len(namespace.list("pods")), 32)
     # From here on each ends as soon as it runs.
     namespace.kubectl("annotate", "pods", "--selector", "app in (red, green, blue, white)", "--overwrite",
                       "nodesim.cdom.dev/run-seconds=1")

@@ -61,8 +61,9 @@ def test_each_claim_of_a_job_of_four_has_a_channel_and_gpus_of_one_node(cluster)
     example, default = REPO / "examples/gpu-and-channel.yaml", Namespace(cluster, "default")
     cluster.kubectl("apply", "-f", example)
     try:
-        eventually("channels and GPUs of each claim", lambda: counts(default), [(1, 4)] * 4)
-        found = [nodes for nodes, _, _ in grants(default)]
+        # In one look, since the pods end soon.
+        granted = eventually("channels and GPUs of each claim", lambda: grants(default), lambda got: [one[1:] for one in got] == [(1, 4)] * 4)
+        found = [nodes for nodes, _, _ in granted]
         assert [len(nodes) for nodes in found] == [1] * 4 and len(set(found)) == 4, found
         cluster.kubectl("wait", "--for=condition=Complete", "job/gpu-and-channel", "--timeout=90s")
     finally:
@@ -116,8 +117,9 @@ def test_two_containers_share_a_gpu_claim_and_a_channel_in_each_dra_version(clus
     try:
         cluster.kubectl("create", "--validate=strict", "-f", "-", stdin=claim)
         cluster.kubectl("create", "--validate=strict", "-f", GDC / "domain.yaml", "-f", GDC / "check.yaml")
-        eventually("channels and GPUs of its claims", lambda: counts(default), [(0, 1), (1, 0)])
-        assert len({nodes for nodes, _, _ in grants(default)}) == 1
+        granted = eventually("channels and GPUs of its claims", lambda: grants(default),
+                             lambda got: sorted(one[1:] for one in got) == [(0, 1), (1, 0)])
+        assert len({nodes for nodes, _, _ in granted}) == 1
         cluster.kubectl("wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/gdc-check", "--timeout=60s")
         cluster.kubectl("delete", "-f", GDC / "check.yaml", "--timeout=30s")
         default.is_idle("gdc-check", within=60)

