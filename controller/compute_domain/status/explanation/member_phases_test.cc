@@ -234,6 +234,10 @@ TEST_F(MemberPhasesTest, ProcessThatHasJustStarted_TakesOverWhatStatusSays) {
   EXPECT_EQ(Look(), Is::kServing) << "status would say that it starts";
   EXPECT_TRUE(Passes(milliseconds(2'999)));
   EXPECT_FALSE(Passes(seconds(3)));
+  Reset();
+  observed_.domain->status.nodes.pop_back();
+  fixtures::ConditionOf(observed_.domain->status, "MembersReady").reason = "MembersLeaving";
+  EXPECT_EQ(Look(), Is::kStarting) << "it was no member";
 }
 
 TEST_F(MemberPhasesTest, DomainThatDoesNotExistOrIsOfTheHosts_HasNone) {
