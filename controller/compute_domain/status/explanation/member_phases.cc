@@ -42,12 +42,12 @@ Attendance Attend(const Observed& observed) {
   for (const api::Member& member : observed.domain->status.nodes) {
     if (member.ready) attendance.shown_ready.insert(member.node);
   }
-  // A ready pod does not serve until its clique entry is ready, too.
   for (const auto& [clique, replacement] : observed.memory.replacements) {
     attendance.running.insert(replacement.node);
   }
   for (const auto& [node, pod] : PodsThatCount(observed)) {
     if (!pod->meta.deleting) attendance.running.insert(node);
+    // A ready pod does not serve until its clique entry is ready, too.
     if (Serves(*pod) && attendance.shown_ready.contains(node)) attendance.serving.insert(node);
   }
   return attendance;
