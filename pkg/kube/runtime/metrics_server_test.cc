@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "pkg/base/mutex.h"
-#include "pkg/base/system_clock.h"
 #include "pkg/http/curl_transport.h"
 #include "pkg/http/testing/certificates.h"
 #include "pkg/http/testing/fake_credentials.h"
 #include "pkg/http/testing/raw_client.h"
+#include "pkg/http/testing/shared_clock.h"
 
 namespace kube {
 namespace {
@@ -26,20 +26,6 @@ namespace {
 using base::Result;
 using http::testing::CertificateAuthority;
 using std::chrono::seconds;
-
-// It only goes on by Advance(), so nobody is cut off, however slow the test is.
-class AdvancedClock final : public base::Clock {
- public:
-  void Advance(seconds by) { ahead_ = ahead_.load() + by; }
-  [[nodiscard]] TimePoint Now() const override {
-    return TimePoint(std::chrono::hours(1)) + ahead_.load();
-  }
-  [[nodiscard]] WallTime Wall() const override { return system_.Wall(); }
-
- private:
-  const base::SystemClock system_;
-  std::atomic<seconds> ahead_ = seconds(0);
-};
 
 // "MESSAGE VALUE..." of each line, in one text.
 class Lines final : public base::Logger {
@@ -134,7 +120,7 @@ class MetricsServerTest : public ::testing::Test {
     port_ = log_.LastWord();
   }
   void PollLater(seconds later = seconds(5)) {
-    clock_.Advance(later);
+    clock_.Advance(static_cast<int>(later.count()));
     server_->Poll();
   }
   void Write(const http::testing::Certificate& certificate) const {
@@ -158,7 +144,7 @@ class MetricsServerTest : public ::testing::Test {
   const std::shared_ptr<prometheus::Registry> registry_ = std::make_shared<prometheus::Registry>();
   const CertificateAuthority ca_{"the CA of the test"};
   std::filesystem::path folder_;
-  AdvancedClock clock_;
+  http::testing::SharedClock clock_;  // So nobody is cut off, however slow the test is.
   Lines log_;
   ApiServer api_server_;
   std::unique_ptr<MetricsServer> server_;
