@@ -92,6 +92,7 @@ def test_a_lease_that_is_stolen_during_a_deletion_ends_all_writing(cluster, remo
     assert 0 < left < COUNT, "no deletion was under way"
     # Both by the clock of this machine.
     assert len([one for one in written if (one[0] - seen).total_seconds() > 0.1]) <= UNDER_WAY
+    assert [one for one in written if (one[0] - seen).total_seconds() > LATENCY + 4] == []
     assert (last - theft).total_seconds() < RENEW_DEADLINE
     assert cluster.get("lease", "cdom-controller", DRIVER)["spec"]["holderIdentity"] == "thief"
 
