@@ -57,7 +57,7 @@ target_compile_options(
 target_link_options(cdom_flags INTERFACE ${CDOM_INSTRUMENTS})
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   target_compile_options(cdom_flags INTERFACE -Wthread-safety -Wreserved-identifier)
-  target_link_options(cdom_flags INTERFACE -fuse-ld=lld)  # A third of the time, of some 140 tests in a build.
+  target_link_options(cdom_flags INTERFACE -fuse-ld=lld)  # A third of the time, of some 60 tests in a build.
 elseif(CDOM_TOGETHER GREATER 1)
   # It takes each source of several for a header, in which an anonymous namespace would be a mistake.
   target_compile_options(cdom_flags INTERFACE -Wno-subobject-linkage)
@@ -185,18 +185,23 @@ endfunction()
 add_custom_target(tests)
 add_custom_target(threads_tests)
 
+# For test/suite/one.py and scripts/coverage.sh: in a line of <build>/tests each, a source of tests and its program.
+file(WRITE "${PROJECT_BINARY_DIR}/tests" "")
+
 # cdom_library(NAME compute_domain_planner SRCS planner.cc DEPS cdom::compute_domain_status TESTS planner_test.cc)
 #
 # Makes the static library cdom::compute_domain_planner from SRCS (an interface library without any), which links DEPS
-# and nothing else, and one test program for each of TESTS. TEST_DEPS is what only the tests link,
-# TEST_DEFINITIONS what only they are told. TESTS_WITHOUT_TSAN are further tests, which ThreadSanitizer cannot run.
+# and nothing else, and adds TESTS to the test program of the folder: `threads_tests` if it says THREADS, `tests` otherwise.
+# REALTIME are further tests, in which real time passes: they are the folder's `realtime_tests`, and no other test may look
+# at a real clock. TESTS_WITHOUT_TSAN are tests that ThreadSanitizer cannot run; each is a program of its own, as each sweep
+# of TESTS is. TEST_DEPS is what only the tests link, TEST_DEFINITIONS what only they are told.
 # THREADS: threads meet in it. COVERED: scripts/coverage.sh looks whether its tests take every line and branch. PURE: it
 # imports no thread, clock, socket, file or getenv, which test/lint checks; so does all that lies in a folder model, rules or
 # status. ALONE: its sources have names for themselves that others of them have, too.
 # Those of pkg are installed.
 function(cdom_library)
   cmake_parse_arguments(ARG "THREADS;COVERED;ALONE;PURE" "NAME"
-                        "SRCS;DEPS;TESTS;TESTS_WITHOUT_TSAN;TEST_DEPS;TEST_DEFINITIONS;TEST_NEEDS" ${ARGN})
+                        "SRCS;DEPS;TESTS;REALTIME;TESTS_WITHOUT_TSAN;TEST_DEPS;TEST_DEFINITIONS;TEST_NEEDS" ${ARGN})
   set(target "cdom_${ARG_NAME}")
   cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY "${PROJECT_SOURCE_DIR}" OUTPUT_VARIABLE folder)
   if(ARG_SRCS AND (ARG_PURE OR folder MATCHES "/(model|rules|status)(/|$)"))
@@ -228,52 +233,92 @@ function(cdom_library)
     install(TARGETS ${target} EXPORT cdom ARCHIVE DESTINATION lib/cdom COMPONENT library)
   endif()
   set(label simple)
+  set(program tests)
   if(ARG_THREADS)
     set(label threads)
+    set(program threads_tests)
   endif()
+  set(common DEPS ${target} ${ARG_TEST_DEPS} DEFINITIONS ${ARG_TEST_DEFINITIONS} NEEDS ${ARG_TEST_NEEDS})
+  set(alone ${ARG_TESTS})
+  list(FILTER alone INCLUDE REGEX "sweep_test\\.cc$")
+  list(REMOVE_ITEM ARG_TESTS ${alone})
   if(NOT CDOM_SANITIZE STREQUAL "thread")
-    list(APPEND ARG_TESTS ${ARG_TESTS_WITHOUT_TSAN})
+    list(APPEND alone ${ARG_TESTS_WITHOUT_TSAN})
   endif()
-  foreach(source IN LISTS ARG_TESTS)
-    cmake_path(REMOVE_EXTENSION source OUTPUT_VARIABLE test)
-    cdom_test(NAME ${test} SRCS ${source} DEPS ${target} ${ARG_TEST_DEPS} LABEL ${label}
-              DEFINITIONS ${ARG_TEST_DEFINITIONS} NEEDS ${ARG_TEST_NEEDS})
+  foreach(source IN LISTS alone)
+    cmake_path(GET source STEM name)
+    cdom_test(NAME ${name} SRCS ${source} ${common} LABELS ${label})
   endforeach()
+  if(ARG_TESTS)
+    cdom_test(NAME ${program} SRCS ${ARG_TESTS} ${common} LABELS ${label})
+  endif()
+  if(ARG_REALTIME)
+    cdom_test(NAME realtime_tests SRCS ${ARG_REALTIME} ${common} LABELS realtime ${label})
+  endif()
 endfunction()
 
-# cdom_test(NAME planner_test SRCS planner_test.cc DEPS cdom::compute_domain_planner LABEL simple): a GoogleTest program. It lies
-# in the build as its source does in the tree, and that path names it: the target is controller_compute_domain_planner_test, and
-# ctest says "controller/compute_domain/planner_test: Suite.Name". ctest runs its cases one by one, and under a sanitizer all in
-# one go, since processes take longer to start there; cases of sweeps take minutes, so they are always run one by one. NEEDS:
-# targets that the program loads.
+# cdom_test(NAME tests SRCS planner_test.cc DEPS cdom::compute_domain_planner LABELS simple): adds to a GoogleTest program, which
+# its path names: of folder controller/compute_domain the target is controller_compute_domain_tests, and ctest says
+# "controller/compute_domain/tests: Suite.Name". The folder is CDOM_TESTS_FOLDER, or else the current one: folders that have few tests
+# share the program of a folder above them. ctest runs its cases one by one, and under a sanitizer all in one go, since
+# processes take longer to start there; cases of sweeps take minutes, so they are always run one by one. Programs of other tests end
+# after two minutes of processor time, see test/suite/limited.sh, or 20 minutes. NEEDS: targets that the program loads.
 function(cdom_test)
   if(NOT BUILD_TESTING)
     return()
   endif()
-  cmake_parse_arguments(ARG "" "NAME;LABEL" "SRCS;DEPS;DEFINITIONS;NEEDS" ${ARGN})
-  cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY "${PROJECT_SOURCE_DIR}" OUTPUT_VARIABLE path)
-  cmake_path(APPEND path "${ARG_NAME}")
+  cmake_parse_arguments(ARG "" "NAME" "SRCS;DEPS;DEFINITIONS;NEEDS;LABELS" ${ARGN})
+  set(folder "${CMAKE_CURRENT_SOURCE_DIR}")
+  if(CDOM_TESTS_FOLDER)
+    set(folder "${CDOM_TESTS_FOLDER}")
+  endif()
+  cmake_path(RELATIVE_PATH folder BASE_DIRECTORY "${PROJECT_SOURCE_DIR}")
+  set(path "${folder}/${ARG_NAME}")
   string(REPLACE "/" "_" target "${path}")
-  add_executable(${target} ${ARG_SRCS})
-  set_target_properties(${target} PROPERTIES OUTPUT_NAME "${ARG_NAME}")
+  if(NOT TARGET ${target})
+    cdom_test_program()
+  endif()
+  list(TRANSFORM ARG_SRCS PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/")
+  target_sources(${target} PRIVATE ${ARG_SRCS})
   target_compile_definitions(${target} PRIVATE ${ARG_DEFINITIONS})
-  target_link_libraries(${target} PRIVATE cdom_flags ${ARG_DEPS} GTest::gtest GTest::gtest_main)
-  target_compile_options(${target} PRIVATE ${CDOM_OPTIONS_test} ${CDOM_PRECOMPILED_test})
+  target_link_libraries(${target} PRIVATE ${ARG_DEPS})
   if(ARG_NEEDS)
     add_dependencies(${target} ${ARG_NEEDS})
   endif()
+  foreach(source IN LISTS ARG_SRCS)
+    cmake_path(RELATIVE_PATH source BASE_DIRECTORY "${PROJECT_SOURCE_DIR}")
+    file(APPEND "${PROJECT_BINARY_DIR}/tests" "${source} ${path}\n")
+  endforeach()
+endfunction()
+
+# Of cdom_test: makes `target`, without sources.
+macro(cdom_test_program)
+  add_executable(${target})
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME "${ARG_NAME}" RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/${folder}")
+  target_link_libraries(${target} PRIVATE cdom_flags GTest::gtest GTest::gtest_main)
+  target_compile_options(${target} PRIVATE ${CDOM_OPTIONS_test} ${CDOM_PRECOMPILED_test})
   add_dependencies(tests ${target})
-  if(ARG_LABEL STREQUAL "threads")
+  if("threads" IN_LIST ARG_LABELS)
     add_dependencies(threads_tests ${target})
+  endif()
+  set(properties "")
+  if(NOT path MATCHES "sweep_test$")
+    # What CTest calls an emulator starts the program.
+    set_target_properties(${target} PROPERTIES CROSSCOMPILING_EMULATOR "${PROJECT_SOURCE_DIR}/test/suite/limited.sh")
+    set(properties TIMEOUT 1200)
   endif()
   if(CDOM_SANITIZE AND NOT path MATCHES "sweep_test$")
     add_test(NAME "${path}: all" COMMAND ${target})
-    set_tests_properties("${path}: all" PROPERTIES LABELS ${ARG_LABEL})
+    set_tests_properties("${path}: all" PROPERTIES LABELS "${ARG_LABELS}" ${properties})
   else()
     gtest_discover_tests(${target} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-                         TEST_PREFIX "${path}: " PROPERTIES LABELS ${ARG_LABEL})
+                         TEST_PREFIX "${path}: " PROPERTIES ${properties})
+    # It takes no property that is a list.
+    set(labels "${CMAKE_CURRENT_BINARY_DIR}/${target}_labels.cmake")
+    file(WRITE "${labels}" "set_tests_properties(\${${target}_TESTS} PROPERTIES LABELS \"${ARG_LABELS}\")\n")
+    set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${labels}")
   endif()
-endfunction()
+endmacro()
 
 # cdom_program(NAME compute-domain-controller SRCS main.cc DEPS ...): goes to <build>/bin.
 function(cdom_program)

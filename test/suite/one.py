@@ -92,18 +92,25 @@ def bash_script_with(name):
 
 
 def build(preset, *targets):
-    print(f"builds {' '.join(targets)} of preset {preset}; the first build takes minutes", flush=True)
+    if targets != ("build.ninja",):
+        print(f"builds {' '.join(targets)} of preset {preset}; the first build takes minutes", flush=True)
     done = subprocess.run([REPO / "scripts/build.sh", preset, *targets], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         sys.exit(f"{done.stdout[-6000:]}{done.stderr[-2000:]}\none: the build of {' '.join(targets)} failed")
     return REPO / "build" / preset
 
 
+def program_of(source, preset):
+    """The path of the program that a source of tests is part of, as CMake says."""
+    folder = build(preset, "build.ninja")
+    return next(line.split()[1] for line in (folder / "tests").read_text().splitlines() if line.split()[0] == source)
+
+
 def command_of(found, words, preset):
     """What runs it, built before."""
     file = found.files[0]
     if found.kind == "googletest":
-        path = file.removesuffix(".cc")
+        path = program_of(file, preset)
         folder = build(preset, path.replace("/", "_"))
         pattern = found.name if "/" in found.name else f"{found.name}:*/{found.name}:{found.name}/*:*/{found.name}/*"
         return [folder / path, f"--gtest_filter={pattern}"]

@@ -69,5 +69,20 @@ def test_what_gdb_cannot_do_is_refused(main, asked, said):
     assert str(refused.value).startswith(said)
 
 
+def test_a_source_of_tests_has_the_program_that_cmake_says(monkeypatch, tmp_path):
+    (tmp_path / "tests").write_text("pkg/base/a_test.cc pkg/base/tests\npkg/base/b_test.cc pkg/base/realtime_tests\n")
+    monkeypatch.setattr(one, "build", lambda preset, *targets: tmp_path)
+    assert one.program_of("pkg/base/b_test.cc", "dev") == "pkg/base/realtime_tests"
+    command = one.command_of(one.Found("googletest", "Suite.Name", ["pkg/base/a_test.cc"]), [], "dev")
+    assert command == [tmp_path / "pkg/base/tests", "--gtest_filter=Suite.Name:*/Suite.Name:Suite.Name/*:*/Suite.Name/*"]
+
+
+def test_no_two_files_of_a_folder_have_a_test_of_the_same_name():
+    """They are in one program, which would have it twice."""
+    for (kind, name), files in one.known().items():
+        folders = [file.rpartition("/")[0] for file in files if not file.endswith("sweep_test.cc")]
+        assert kind != "googletest" or len(folders) == len(set(folders)), (name, files)
+
+
 def test_every_kind_is_found_in_the_sources():
     assert {kind for kind, _ in one.known()} == {"googletest", "pytest", "scenario", "fuzz", "lint"}
