@@ -3,6 +3,7 @@
     python3 -m pytest test/e2e --programs build/release/bin [-k PATTERN] [--lf] [--keep]
 """
 
+import json
 import pathlib
 import re
 
@@ -29,6 +30,7 @@ def pytest_addoption(parser):
     parser.addoption("--rest", type=int, default=5, help="for how many seconds it is counted what daemons at rest ask for")
     parser.addoption("--imex", type=pathlib.Path, help="folder of NVIDIA's own nvidia-imex and nvidia-imex-ctl, in place of stand-ins")
     parser.addoption("--write-fixtures", action="store_true", help="write what a real API server says into test/fixtures")
+    parser.addoption("--took", type=pathlib.Path, help="a JSON file with the seconds that modules took before, by their names")
     parser.addoption("--keep", action="store_true", help="leave the cluster running after the run, or after the first case "
                      "that fails, with what that made (fixtures of some modules remove theirs), and say how to use it")
 
@@ -39,8 +41,13 @@ def pytest_configure(config):
         config.option.maxfail = 1
 
 
-def pytest_collection_modifyitems(items):
-    items[:] = stages.in_order(items)
+@pytest.hookimpl(tryfirst=True)  # Before pytest-xdist reads the marks.
+def pytest_collection_modifyitems(config, items):
+    took = None
+    if getattr(config.option, "loadgroup", False):
+        file = config.getoption("--took")
+        took = json.loads(file.read_text()) if file and file.exists() else {}
+    items[:] = stages.in_order(items, took)
     for item in items:
         for mark in item.iter_markers("since_kubernetes"):
             if is_before(mark.args[0]):
@@ -56,6 +63,7 @@ def pytest_runtest_makereport(item):
     if report.failed and cluster:
         own = used.get("namespace")
         report.sections += [(f"{title}, as it failed", text) for title, text in describe(cluster, own.name if own else "")]
+        report.sections.append(("logs", f"are in {getattr(cluster, 'folder', 'the folder that the end of the run names')}"))
 
 
 @pytest.fixture(scope="session")

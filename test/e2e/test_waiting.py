@@ -5,7 +5,7 @@ import types
 
 import pytest
 import waiting
-from cluster import DEFAULT, Setup
+from cluster import Setup
 from clusters import in_order
 from snapshot import difference, shapes, without_noise
 from waiting import CommandFailed, TimedOut, eventually
@@ -113,10 +113,22 @@ def test_the_shape_of_a_node_is_its_labels_taints_and_cordon():
         ("Node", "", "n"): [{"a": "b"}, [{"key": "t"}], True], ("Pod", "a", "p"): None}
 
 
-def test_cases_that_need_the_same_cluster_run_one_after_another():
-    large = Setup(nodes=16)
+def case(module, *fixtures, **constants):
+    found = types.SimpleNamespace(module=types.SimpleNamespace(__name__=module, **constants), fixturenames=["clusters", *fixtures], marks=[])
+    found.add_marker = found.marks.append
+    return found
 
-    def item(name, **constants):
-        return types.SimpleNamespace(name=name, module=types.SimpleNamespace(**constants))
-    items = [item("a", CLUSTER=large), item("b"), item("c", CLUSTER=Setup(nodes=16)), item("d", CLUSTER=DEFAULT), item("e")]
-    assert [one.name for one in in_order(items)] == ["a", "c", "b", "d", "e"]
+
+def test_modules_that_need_the_same_cluster_run_one_after_another():
+    large = Setup(nodes=16)
+    cases = [case("a", CLUSTER=large), case("b"), case("c", CLUSTER=large._replace(controller=())), case("b"), case("d")]
+    assert [one.module.__name__ for one in in_order(cases)] == ["a", "c", "b", "b", "d"]
+    assert [one.marks for one in cases] == [[]] * 5, "they run in one process"
+
+
+def test_each_process_has_whole_groups_and_the_longest_first():
+    cases = [case("a", CLUSTER=Setup(nodes=16)), case("b", CLUSTER=Setup(nodes=16)), case("c"), case("d"), case("e")]
+    cases[4].fixturenames = []  # It shares no cluster.
+    ordered = in_order(cases, {"a": 8, "b": 4, "c": 5, "d": 30, "e": 20})
+    assert [one.module.__name__ for one in ordered] == ["d", "e", "a", "b", "c"], "a group of more than a quarter is two"
+    assert [one.marks[0].args for one in ordered] == [("group-0",), ("group-1",), ("group-2",), ("group-2",), ("group-3",)]

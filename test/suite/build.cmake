@@ -20,7 +20,6 @@ step("build: cosign" GIVES cosign COST 10 COMMAND nice -n 19 test/packaging/imag
 file(STRINGS "${repo}/test/e2e/upgrade_from" before REGEX "^[^#]")
 step("build: images of the release before" GIVES images-before COST 680 LOCK processors COMMAND test/e2e/build_before.sh ${before} --images)
 set(cluster release controlplane)
-set(kubelets release controlplane containerd standin-plugin network-plugin checkpoints)
 
 step("build: unit tests and fuzz targets under ASan" GIVES asan COST 800 LOCK processors MINUTES 75 COMMAND scripts/build.sh asan tests cdom-fuzz)
 set(sweeps fault_sweep_test wide_sweep_test daemon_sweep_test)

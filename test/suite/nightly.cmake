@@ -17,7 +17,7 @@ step("build: unit tests as users' compiler builds them" NIGHTLY GIVES release-te
      COMMAND scripts/build.sh release tests)
 step("unit: as users' compiler builds them" NIGHTLY NEEDS release-tests LOCK processors MINUTES 60
      COMMAND ctest --preset release --verbose -LE lint -E "sweep_test: ")
-step("lint: clang-tidy of everything" NIGHTLY LOCK processors MINUTES 60 ENVIRONMENT CDOM_CHECK_ALL=1 COMMAND test/lint/tidy.sh)
+step("lint: clang-tidy of everything" NIGHTLY LOCK processors MINUTES 60 ENVIRONMENT CDOM_BASE= COMMAND test/lint/tidy.sh)
 step("fuzz: search" NIGHTLY NEEDS asan LOCK processors MINUTES 60 COMMAND scripts/fuzz.sh 90)
 
 step("e2e: a thousand large objects" NIGHTLY NEEDS ${cluster} MINUTES 60
@@ -28,13 +28,14 @@ step("e2e: beside NVIDIA, fifty kills" NIGHTLY NEEDS ${cluster} nvidia-controlle
      COMMAND ${pytest} "--programs=${release}" test/e2e/test_beside.py -k killed)
 step("realnodes: upgrade in any order" NIGHTLY NEEDS ${kubelets} images-before LOCK kubelets MINUTES 60 ENVIRONMENT CDOM_NIGHTLY=1
      COMMAND ${pytest} "--programs=${release}" test/e2e/test_upgrade_on_real_nodes.py)
-step("realnodes: long cycles" NIGHTLY NEEDS ${kubelets} LOCK kubelets MINUTES 60 ENVIRONMENT CDOM_NIGHTLY=1
+step("realnodes: long cycles" NIGHTLY NEEDS ${kubelets} standin-plugin checkpoints LOCK kubelets MINUTES 60 ENVIRONMENT CDOM_NIGHTLY=1
      COMMAND "${realnodes}/realnodes_test.sh" "${release}")
 step("build: dependencies of images for arm64" NIGHTLY GIVES arm64 COMMAND scripts/deps.sh nightly)
 step("image: both architectures" NIGHTLY NEEDS ${cluster} arm64 LOCK processors MINUTES 60
      COMMAND test/packaging/image/nightly_test.sh "${release}")
 step("image: release, twice" NIGHTLY NEEDS controlplane arm64 LOCK processors MINUTES 60
      COMMAND test/packaging/release/nightly_test.sh)
+step("realnodes: demo" NIGHTLY NEEDS ${kubelets} LOCK kubelets COMMAND scripts/demo.sh --real-nodes)
 step("bench: small" NIGHTLY NEEDS ${cluster} ALONE MINUTES 30 COMMAND scripts/bench.sh --smoke)
 step("bench: full size, P1 to P12" NIGHTLY NEEDS ${cluster} ALONE MINUTES 60
      COMMAND scripts/bench.sh --rows P1,P2,P3,P4,P5,P6,P7,P8,P9,P10,P11,P12)

@@ -1,48 +1,58 @@
-#!/usr/bin/python3
-"""Reads what CTest has written of a run and says what came of it; its last line is "N passed, N failed".
-
-    report.py RESULTS.xml SECONDS [LIMIT_MINUTES]
+"""Reads what CTest has written of a run and says what came of it; the last line is "N passed, N failed".
 
 A step runs many cases, and says so in its output: GoogleTest with "[  PASSED  ] 3 tests.", everything else with a line
-"PASS name" or "FAIL name" for each. A case that was not run says "SKIP name (why)": it is printed, and counts as nothing.
-A test that CTest runs inside a step, or a step, is one case if it says nothing, such as a build. A step that failed
-without naming a case counts as one that failed. If the run took longer than LIMIT_MINUTES, that is a failure, too; on a machine
-that is slower than the one for which the limit was set, the limit is longer in the same ratio, up to SLOWEST. Programs of
-others, such as Kubernetes, and those of the release before are built once for each of their versions: what that took of all
-processors is not counted.
+"PASS name" or "FAIL name" for each. A case that was not run says "SKIP name (why)": it is printed, and counts as nothing. A case
+of the quiet lane that failed, and passed when it ran again, says "FLAKE name": it counts as passed, or as failed if it flaked in
+one of the last runs, too. A test that CTest runs inside a step, or a step, is one case if it says nothing, such as a build. A
+step that failed without naming a case counts as one that failed.
 """
 
 import collections
 import os
 import re
-import subprocess
-import sys
+import typing
 import xml.etree.ElementTree
+
+from record import RUNS
 
 # What CTest runs inside a step has the number of its test in front of each line, and a line at its end.
 PASSED = re.compile(r"^(?:(\d+): )?\[  PASSED  \] (\d+) tests?\.$")
 FAILED = re.compile(r"^(?:(\d+): )?\[  FAILED  \] (\d+) tests?, listed below:$")
 LISTED = re.compile(r"^(?:\d+: )?\[  FAILED  \] ([^ ,]+)(?:, where .*(?<! ms\)))?$")
 BEGUN = re.compile(r"^(\d+: )?\[ RUN      \] ([^ ]+)$")
-CASE = re.compile(r"^(?:(\d+): )?(PASS|FAIL) (.+)$")
+CASE = re.compile(r"^(?:(\d+): )?(PASS|FAIL|FLAKE) (.+)$")
 INSIDE = re.compile(r"^ *\d+/\d+ Test +#(\d+): (.+?) \.*(   Passed|\*\*\*\w+)")
 SKIPPED = re.compile(r"^SKIP (.+)$")
 PROCESSOR = re.compile(r"^step: (\d+) s of processor$")
-# Work for a processor, and the seconds that it took on the machine for which the limit was set.
-WORK = "import time; n = 0\nfor i in range(12_000_000): n = n * 31 + i & 0xffffffff\nprint(time.process_time())"
-WORK_SECONDS = 2.0
-SLOWEST = 1.5  # The limit is at most so many times as long.
-# Steps that build what is ours, on each commit. The other builds are of one version, and kept.
-OURS = re.compile(r"build: (release programs|unit tests and fuzz targets under ASan|sweeps)")
+OF_MODULE = re.compile(r"^(?:.*/)?test_(\w+)\.py::.*?(?: \((\d+) s\))?$")  # A case of pytest: its file, and what it took.
 LINES_SHOWN = 80  # Of a step that failed; the rest is in the file that CTest has written.
+GROWTH = 1.1  # From here a figure of a step is a warning,
+SMALLEST = 30  # if it was at least so many seconds before.
 
-Step = collections.namedtuple("Step", "name seconds processor passed failed failures skipped output")
+Step = collections.namedtuple("Step", "name seconds processor passed failed failures skipped flaked modules output")
+
+
+class Run(typing.NamedTuple):
+    """What a run is about."""
+
+    mode: str
+    part: int  # That the commit's hash chooses.
+    commit: str
+    modules: list  # Those that run.
+
+    def key(self, step):
+        """By which the figures of a step are comparable: its name, and what work it has in this run."""
+        label = step.partition(":")[0]
+        if step in ("e2e: clusters", "realnodes: nodes"):
+            return " ".join([step, *(one.name for one in self.modules if one.file and one.label == label)])
+        return f"{step} {self.part}" if label in ("sweep", "lint", "unit") else step
 
 
 def read_step(name, status, seconds, output):
     """A Step. `status` is CTest's: run, fail, notrun or disabled."""
     passed = failed = processor = 0
-    failures, skipped = [], []
+    failures, skipped, flaked = [], [], []
+    modules = {}  # Of pytest: whether all of their cases passed, and what they took.
     counted, counted_bad = set(), set()  # Tests inside that said how many cases they had, and that one of them failed.
     for line in output.splitlines():
         if found := PASSED.match(line):
@@ -54,9 +64,15 @@ def read_step(name, status, seconds, output):
         elif found := LISTED.match(line):
             failures.append(found[1])
         elif found := CASE.match(line):
-            passed += found[2] == "PASS"
+            is_good = found[2] != "FAIL"
+            passed += is_good
             counted.add(found[1])
-            if found[2] == "FAIL":
+            if of := OF_MODULE.match(found[3]):
+                are_good, took = modules.get(of[1], (True, 0))
+                modules[of[1]] = are_good and is_good, took + int(of[2] or 0)
+            if found[2] == "FLAKE":
+                flaked.append(found[3])
+            if not is_good:
                 failed += 1
                 failures.append(found[3])
                 counted_bad.add(found[1])
@@ -75,7 +91,7 @@ def read_step(name, status, seconds, output):
     if status != "run" and failed == 0:
         failed = 1
         failures = ["not run: what it needs failed" if status == "notrun" else "it ended with a failure"]
-    return Step(name, seconds, processor, passed, failed, failures, skipped, output)
+    return Step(name, seconds, processor, passed, failed, failures, skipped, flaked, modules, output)
 
 
 def shown(output):
@@ -101,67 +117,62 @@ def read(file):
             for one in xml.etree.ElementTree.parse(file).getroot().iter("testcase")]
 
 
+def busy_seconds():
+    """What all processors of the machine have worked since it started, also for servers that outlive what started them."""
+    user, nice, system, _, _, irq, softirq = map(int, open("/proc/stat", encoding="ascii").readline().split()[1:8])
+    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
+
+
 def table(steps):
-    """Lines: what each label and each step took, the longest first. A label is what stands before the first colon."""
-    labels = collections.defaultdict(list)
+    """A line for each step, the longest first."""
+    for step in sorted(steps, key=lambda one: -one.seconds):
+        yield f"{step.seconds / 60:7.1f} {step.processor / 60:9.1f} {step.passed:8d} {step.failed:8d}   {step.name}"
+
+
+def warnings(steps, kept, about):
+    """Figures that grew. What a build takes depends on what changed."""
     for step in steps:
-        labels[step.name.partition(":")[0]].append(step)
-    groups = sorted(labels.items(), key=lambda group: -sum(one.seconds for one in group[1]))
-    for label, group in groups:
-        yield line(label, group)
-    yield ""
-    for step in sorted(steps, key=lambda one: -one.seconds)[:25]:
-        yield line(step.name, [step])
+        for what, now, before in (("time", step.seconds, kept.seconds(about.key(step.name))),
+                                  ("time of processor", step.processor, kept.processor(about.key(step.name)))):
+            if before and before >= SMALLEST and now > before * GROWTH and not step.name.startswith("build: "):
+                yield f"{step.name}: its {what} grew from {before:.0f} to {now:.0f} s since the last run with the same work"
 
 
-def line(name, steps):
-    seconds, processor, passed, failed = (sum(getattr(one, field) for one in steps)
-                                          for field in ("seconds", "processor", "passed", "failed"))
-    return f"{seconds:7.0f} s {processor:6d} s of processor {passed:6d} passed {failed:4d} failed  {name}"
+def remember(steps, kept, about):
+    """Writes into the record what later runs compare themselves with."""
+    kept.add_figures({about.key(one.name): (one.seconds, one.processor) for one in steps if not one.failed})
+    kept.add_passes({one.name: one.seconds for one in steps if not one.failed}, about.commit)
+    kept.add_passes({f"{one.name.partition(':')[0]}: {name}": took for one in steps for name, (are_good, took) in one.modules.items()
+                     if are_good}, about.commit)
+    kept.add_run({name for one in steps for name in one.flaked})
+    kept.write()
 
 
-def slowness():
-    """How many times longer than WORK_SECONDS the work takes here, on all processors at a time; at least 1."""
-    running = [subprocess.Popen([sys.executable, "-c", WORK], stdout=subprocess.PIPE)  # pylint: disable=consider-using-with
-               for _ in range(os.cpu_count())]
-    return max(1, *(float(one.communicate()[0]) / WORK_SECONDS for one in running))
-
-
-def building_others(steps, processors):
-    """How many minutes longer the run was because programs of others were built."""
-    built = sum(one.processor for one in steps if one.name.startswith("build: ") and not OURS.fullmatch(one.name))
-    return built / processors / 60
-
-
-def main(file, seconds, limit_minutes=None, slower=slowness, processors=os.cpu_count()):
-    steps = read(file)
+def main(files, seconds, busy, kept, about):
+    """Prints it. Returns the exit status. `busy` are the seconds of all processors of the machine meanwhile."""
+    steps = [step for file in files for step in read(file)]
     for step in steps:
         if step.failed:
             print(f"\n==== {step.name}: {step.failed} failed ====")
             print("\n".join(shown(step.output)))
-    print(f"\nin {float(seconds) / 60:.1f} minutes; by label, and the longest steps, of which several run at a time:")
+    print(f"\nin {seconds / 60:.1f} minutes, in which the machine's processors worked for {busy / 60:.1f}; several steps run at a time:")
+    print("minutes processor   passed   failed   step")
     print("\n".join(table(steps)))
     if skipped := [f"  SKIP {step.name}: {one}" for step in steps for one in step.skipped]:
         print("\nwhat was not run:")
         print("\n".join(skipped))
+    for one in warnings(steps, kept, about):
+        print(f"WARNING {one}")
+    flaked = [name for step in steps for name in step.flaked]
+    again = [name for name in flaked if kept.flaked_before(name)]
     failures = [f"{step.name}: {one}" for step in steps for one in step.failures]
-    passed, failed = (sum(getattr(one, field) for one in steps) for field in ("passed", "failed"))
-    minutes = float(seconds) / 60 - building_others(steps, processors)
-    if limit_minutes and minutes > float(limit_minutes):
-        times = slower()
-        took = (f"all together took more than {limit_minutes} minutes: {float(seconds) / 60:.1f}, of which {minutes:.1f} count, "
-                f"on a machine that is {times:.1f} times as slow")
-        if minutes > float(limit_minutes) * min(times, SLOWEST):
-            failed += 1
-            failures.append(took)
-        else:
-            print(took)
+    failures += [f"{name}: it flaked twice in {RUNS} runs" for name in again]
+    remember(steps, kept, about)
     if failures:
-        print(f"\nwhat each step has printed is in {file}; what failed:")
+        print(f"\nwhat each step has printed is in {' and '.join(map(str, files))}; what failed:")
         print("\n".join(f"  FAIL {one}" for one in failures))
-    print(f"{passed} passed, {failed} failed")
-    return 0 if passed and not failed else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    print("".join(f"FLAKE {one}\n" for one in flaked), end="")
+    print(f"{len(flaked)} flaked")
+    passed, failed = (sum(getattr(one, field) for one in steps) for field in ("passed", "failed"))
+    print(f"{passed - len(again)} passed, {failed + len(again)} failed")
+    return 0 if passed and not failed and not again else 1

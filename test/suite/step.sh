@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs one step of the suite, and says at its end how many seconds of processor it took.
 #
-#   step.sh NAME COMMAND...
+#   step.sh NAME COMMAND...       what it prints is also in build/suite/logs, from where run.py sees how far it is
 #
 # CDOM_RESUME=FOLDER    what a step that passed has printed is kept there; a step that is there is not run again, and its
 #                       output is printed once more
@@ -9,7 +9,9 @@ set -uo pipefail
 
 name=$1
 shift
-kept=${CDOM_RESUME:+$CDOM_RESUME/${name//[^a-zA-Z0-9]/_}}
+file=${name//[^a-zA-Z0-9]/_}
+log=build/suite/logs/$file
+kept=${CDOM_RESUME:+$CDOM_RESUME/$file}
 # What is built may have been built for another commit since; a build that is up to date takes no time.
 if [[ $name == build:* ]]; then kept=; fi
 if [[ -n $kept && -f $kept ]]; then
@@ -17,14 +19,10 @@ if [[ -n $kept && -f $kept ]]; then
   cat "$kept"
   exit 0
 fi
+mkdir -p build/suite/logs
 status=0
-if [[ -n $kept ]]; then
-  mkdir -p "$CDOM_RESUME"
-  "$@" 2>&1 | tee "$kept.part" || status=$?
-  if ((status == 0)); then mv "$kept.part" "$kept"; else rm -f "$kept.part"; fi
-else
-  "$@" || status=$?
-fi
+"$@" 2>&1 | tee "$log" || status=$?
+if [[ -n $kept && $status == 0 ]]; then mkdir -p "$CDOM_RESUME" && cp "$log" "$kept.part" && mv "$kept.part" "$kept"; fi
 # Not into a pipe, where `times` would tell of a shell that has run nothing.
 times > >(awk -F'[ms ]+' '{ sum += $1 * 60 + $2 + $3 * 60 + $4 } END { printf "step: %d s of processor\n", sum }')
 wait $!

@@ -4,6 +4,7 @@ import pathlib
 import re
 import subprocess
 
+import record
 import report
 
 CTEST = """cmake_minimum_required(VERSION 3.25)
@@ -56,8 +57,8 @@ def test_a_case_that_was_not_run_counts_as_nothing_and_is_printed_with_its_reaso
     assert counts("run", "PASS one\nSKIP two (needs Kubernetes 1.36)\n") == (1, 0)
     assert counts("run", "SKIP two (needs Kubernetes 1.36)\n") == (0, 0)
     results = run(tmp_path, 'step("e2e: a" REQUIRED "echo PASS one; echo SKIP two: needs more")\n')
-    assert report.main(results, 61) == 0
-    assert "\nwhat was not run:\n  SKIP e2e: a: two: needs more\n1 passed, 0 failed\n" in capsys.readouterr().out
+    assert closing(results) == 0
+    assert "\nwhat was not run:\n  SKIP e2e: a: two: needs more\n0 flaked\n1 passed, 0 failed\n" in capsys.readouterr().out
 
 
 def test_a_step_that_names_no_case_is_one():
@@ -76,54 +77,58 @@ def test_a_step_that_could_not_run_has_failed():
 def test_a_run_of_ctest_is_read_with_what_failed_and_what_could_not_run(tmp_path, capsys):
     results = run(tmp_path, 'step("unit: a" REQUIRED "echo PASS one; echo step: 7 s of processor")\n'
                             'step("build: b" SETUP "echo missing header; exit 1")\n')
-    assert report.main(results, 61) == 1
+    assert closing(results) == 1
     printed = capsys.readouterr().out
     assert printed.splitlines()[-1] == "0 passed, 2 failed"
     assert "missing header" in printed
     assert "FAIL unit: a: not run: what it needs failed" in printed
 
 
-def test_a_run_that_is_too_long_has_failed(tmp_path, capsys):
-    results = run(tmp_path, 'step("unit: a" REQUIRED "echo PASS one; echo step: 7 s of processor")\n'
-                            'step("build: b" SETUP "true")\n')
-    assert report.main(results, 3600, 60) == 0
-    assert "7 s of processor      1 passed    0 failed  unit: a" in capsys.readouterr().out
-    assert report.main(results, 3601, 60, lambda: 1) == 1
-    assert capsys.readouterr().out.endswith(
-        "FAIL all together took more than 60 minutes: 60.0, of which 60.0 count, on a machine that is 1.0 times as slow\n2 passed, 1 failed\n")
-    assert report.main(results, 4000, 60, lambda: 1.2) == 0
-    assert "took more than 60 minutes: 66.7, of which 66.7 count, on a machine that is 1.2 times as slow\n2 passed, 0 failed\n" in capsys.readouterr().out
-    assert report.main(results, 4321, 60, lambda: 1.2) == 1
+def test_figures_that_grew_by_more_than_a_tenth_are_warnings_and_fail_nothing(tmp_path, capsys):
+    results = run(tmp_path, 'step("unit: a" REQUIRED "echo PASS one; echo step: 67 s of processor")\nstep("build: b" SETUP "echo step: 900 s of processor")\n')
+    kept = record.Record(tmp_path / "record.json")
+    kept.add_figures({"unit: a 3": (100, 60), "build: b": (40, 40)})
+    assert closing(results, kept) == 0
+    assert "WARNING unit: a: its time of processor grew from 60 to 67 s since the last run with the same work\n" in (printed := capsys.readouterr().out)
+    assert printed.count("WARNING") == 1, "what a build takes depends on what changed"
+    assert kept.processor("unit: a 3") == 67
+    assert closing(results, record.Record(tmp_path / "record.json")) == 0
+    assert "WARNING" not in capsys.readouterr().out
 
 
-def test_the_limit_is_at_most_half_as_long_again_however_slow_the_machine_is(tmp_path, capsys):
-    results = run(tmp_path, 'step("unit: a" REQUIRED "echo PASS one")\nstep("build: b" SETUP "true")\n')
-    assert report.main(results, 5400, 60, lambda: 3) == 0
-    assert report.main(results, 5401, 60, lambda: 3) == 1
-    assert "FAIL all together took more than 60 minutes: 90.0, of which 90.0 count, on a machine that is 3.0 times as slow" in capsys.readouterr().out
+def test_a_case_that_flaked_is_named_before_the_last_line_and_the_second_time_it_fails(tmp_path, capsys):
+    results = run(tmp_path, 'step("build: b" SETUP "true")\nstep("quiet: a" REQUIRED "echo PASS one; echo FLAKE e2e/test_a.py::test_two")\n')
+    kept = record.Record(tmp_path / "record.json")
+    assert closing(results, kept) == 0
+    assert capsys.readouterr().out.endswith("FLAKE e2e/test_a.py::test_two\n1 flaked\n3 passed, 0 failed\n")
+    for _ in range(8):
+        kept.add_run([])
+    assert closing(results, kept) == 1
+    assert capsys.readouterr().out.endswith("  FAIL e2e/test_a.py::test_two: it flaked twice in 10 runs\nFLAKE e2e/test_a.py::test_two\n1 flaked\n2 passed, 1 failed\n")
+    for _ in range(9):
+        kept.add_run([])
+    assert closing(results, kept) == 0
 
 
-def test_the_limit_is_without_what_building_programs_of_others_took(tmp_path):
-    def of(step):
-        return run(tmp_path, f'step("unit: a" REQUIRED "echo PASS one")\nstep("build: {step}" SETUP "echo step: 1200 s of processor")\n')
-    assert report.main(of("control plane"), 4200, 60, lambda: 1, processors=2) == 0
-    assert report.main(of("control plane"), 4201, 60, lambda: 1, processors=2) == 1
-    assert report.main(of("release programs"), 3601, 60, lambda: 1, processors=2) == 1
-
-
-def test_the_steps_that_build_what_is_ours_are_there():
-    steps = (pathlib.Path(report.__file__).parent / "build.cmake").read_text()
-    assert [name for name in re.findall(r'step\("(build: [^"]+)"', steps) if report.OURS.fullmatch(name)] == [
-        "build: release programs", "build: unit tests and fuzz targets under ASan", "build: sweeps"]
-
-
-def test_this_machine_is_as_slow_as_itself():
-    assert 1 <= report.slowness() < 10
+def test_it_is_kept_when_each_module_passed_last(tmp_path):
+    results = run(tmp_path, 'step("build: b" SETUP "true")\nstep("e2e: clusters" REQUIRED "echo \'PASS e2e/test_a.py::one (7 s)\'; echo PASS e2e/test_b.py::one;'
+                            'echo FAIL e2e/test_b.py::two; exit 1")\n')
+    kept = record.Record(tmp_path / "record.json")
+    assert closing(results, kept) == 1
+    assert kept.last_pass("e2e: a").endswith(", commit 0123456789")
+    assert kept.last_pass("e2e: b") == "it has not run on this machine"
+    assert kept.module_seconds("e2e")["test_a"] == 7
 
 
 def test_no_case_at_all_is_no_success(tmp_path):
     (tmp_path / "results.xml").write_text("<testsuite></testsuite>")
-    assert report.main(tmp_path / "results.xml", 1) == 1
+    assert closing(tmp_path / "results.xml") == 1
+
+
+def closing(results, kept=None):
+    """The exit status."""
+    kept = kept or record.Record(results.parent / "record.json")
+    return report.main([results], 61, 100, kept, report.Run("commit", 3, "0123456789abcdef", []))
 
 
 def run(folder: pathlib.Path, steps):

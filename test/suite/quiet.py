@@ -1,0 +1,61 @@
+#!/usr/bin/python3
+"""Runs the cases that look at a clock, one after another. One that fails is run once more, alone: "FLAKE name" if it passes then.
+
+    quiet.py                        unit tests with the label `realtime`, under ASan
+    quiet.py [--OPTION...] FILE...  cases of pytest with the mark `timing`
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+REPO = pathlib.Path(__file__).resolve().parents[2]
+UNIT_TESTS = ["ctest", "--preset", "asan", "-L", "realtime", "--parallel", "1", "--verbose"]
+PYTEST = ["/usr/bin/python3", "-m", "pytest", "-sq", "-p", "no:cacheprovider", "-m", "timing"]
+OF_PYTEST = re.compile(r"^(PASS|FAIL|SKIP) (.+) \((.*)\)$")
+OF_GOOGLETEST = re.compile(r"^(?:\d+: )?\[ +(OK|FAILED) +\] ([^ ,]+).* \(\d+ ms\)$")
+RESULTS = {"OK": "PASS", "FAILED": "FAIL"}
+NOTHING_SELECTED = 5  # pytest's exit status.
+
+
+def attempt(command, **environment):
+    """(exit status, what came of each case, why those were skipped that were). What it prints is shown behind a bar."""
+    results, reasons = {}, {}
+    with subprocess.Popen(command, cwd=REPO, env={**os.environ, **environment}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, errors="replace") as running:
+        for line in running.stdout:
+            print(f"| {line}", end="", flush=True)
+            if found := OF_PYTEST.match(line):
+                results[found[2]], reasons[found[2]] = found[1], found[3]
+            elif found := OF_GOOGLETEST.match(line):
+                results[found[2]] = RESULTS[found[1]]
+    return running.returncode, results, reasons
+
+
+def again(name, arguments):
+    """Whether the case passes alone."""
+    if arguments:
+        options = [one for one in arguments if one.startswith("--")]
+        status, results, _ = attempt([*PYTEST, *options, f"test/{name}"])
+    else:
+        status, results, _ = attempt(UNIT_TESTS, GTEST_FILTER=name)
+    return status == 0 and results.get(name) == "PASS"
+
+
+def main(*arguments):
+    status, results, reasons = attempt([*PYTEST, *arguments] if arguments else UNIT_TESTS)
+    lines = []
+    for name, result in results.items():
+        if result == "FAIL" and again(name, arguments):
+            result = "FLAKE"
+        lines.append(f"SKIP {name} ({reasons[name]})" if result == "SKIP" else f"{result} {name}")
+    if status not in (0, NOTHING_SELECTED if arguments else 0) and "FAIL" not in results.values():
+        lines.append(f"FAIL the quiet lane itself, which ended with status {status}")
+    print("\n".join(lines or ["SKIP all cases that look at a clock (the chosen modules have none)"]))
+    return any(one.startswith("FAIL ") for one in lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
