@@ -24,7 +24,21 @@ class Lines:
     all. A case that is not run is not counted, and its line says why."""
 
     def __init__(self):
+        self._told = False
         self._cases = {}  # (seconds, whether it has failed, why it was skipped) so far, by the name of the case.
+
+    def pytest_collection_finish(self, session):
+        self._tell(len(session.items))
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, ids):
+        """Of each process, and all have the same cases."""
+        self._tell(len(ids))
+
+    def _tell(self, count):
+        if count and not self._told:
+            self._told = True
+            print(f"\ncollected {count} cases", flush=True)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report):

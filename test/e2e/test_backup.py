@@ -7,7 +7,7 @@ from objects import domain, pod_on
 from pages import run_commands
 from waiting import eventually
 
-CLUSTER = Setup(nodes=4, controller=("--membership-writer", "controller"))
+CLUSTER = Setup(nodes=16, placement=True, controller=("--membership-writer", "controller"))
 DROPPED = ("generateName", "uid", "resourceVersion", "generation", "creationTimestamp", "ownerReferences", "managedFields")
 
 

@@ -3,9 +3,11 @@
 import json
 
 import pytest
-from cluster import REFUSAL
+from cluster import REFUSAL, Setup
 from objects import domain, refusal, workers
 from waiting import eventually
+
+CLUSTER = Setup(nodes=16, placement=True)
 
 
 def is_ready(cluster, name, members):

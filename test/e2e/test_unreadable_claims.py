@@ -9,7 +9,7 @@ from pages import environment
 from tenants import binding
 from waiting import eventually
 
-CLUSTER = Setup(nodes=16, controller=())
+CLUSTER = Setup(nodes=16, placement=True, controller=())
 # Parameters of a claim, as bytes: half of a surrogate pair, too deep a nest, and no UTF-8.
 UNREADABLE = {"surrogate": rb'{"x": "\ud800"}', "depth": b'{"x": ' + b"[" * 600 + b"]" * 600 + b"}", "bytes": b'{"x": "\xff\xfe"}'}
 

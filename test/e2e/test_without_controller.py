@@ -6,7 +6,7 @@ from namespaces import DRIVER
 from objects import domain, workers
 from waiting import eventually
 
-CLUSTER = Setup(nodes=8)
+CLUSTER = Setup(nodes=16, placement=True)
 
 
 @pytest.mark.usefixtures("nothing_is_left")

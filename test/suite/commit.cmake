@@ -17,7 +17,7 @@ step("sweep: faults at requests" NEEDS sweeps LOCK processors COST 690 COMMAND t
 
 # Two processes run the chosen modules on clusters. Those that need the same cluster share it, one after another.
 # What ends its process is not run again, which is what pytest-xdist does otherwise.
-set(beside -n 2 --dist loadgroup --max-worker-restart 0 --took build/suite/took.json -m "not timing")
+set(beside -n 2 --dist loadgroup --max-worker-restart 0 --took=build/suite/took.json -m "not timing")
 if(e2e_files)
   step("e2e: clusters" NEEDS ${cluster} ${e2e_needs} COST 950 MINUTES 60
        COMMAND ${pytest} "--programs=${release}" ${beside} ${e2e_files})

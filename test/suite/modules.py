@@ -29,6 +29,7 @@ class Choice(typing.NamedTuple):
     module: Module
     runs: bool
     why: str
+    by_path: bool = False
 
 
 def of_pytest(label, part, names, paths="", needs=()):
@@ -102,17 +103,17 @@ def choose(modules, changed, part):
 
 
 def decide(module, changed, part):
-    """(whether it runs, why)."""
+    """(whether it runs, why, and whether that is for a path)."""
     if module.part == ALWAYS:
-        return True, "it always runs"
+        return True, "it always runs", False
     if changed is None:
-        return True, "everything runs"
+        return True, "everything runs", False
     for path in sorted(changed):
         if path == module.file or (module.paths and re.match(module.paths, path)):
-            return True, f"{path} changed"
+            return True, f"{path} changed", True
     if module.part == part:
-        return True, f"the commit's hash chose part {part} of {PARTS}"
-    return False, f"it is of part {module.part}, the commit's hash chose part {part} of {PARTS}, and none of its paths changed"
+        return True, f"the commit's hash chose part {part} of {PARTS}", False
+    return False, f"it is of part {module.part}, the commit's hash chose part {part} of {PARTS}, and none of its paths changed", False
 
 
 def select(modules, pattern):

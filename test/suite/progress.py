@@ -7,7 +7,7 @@ STARTED = re.compile(r"^ +Start +\d+: (.+)$")
 ENDED = re.compile(r"^ *\d+/\d+ Test +#\d+: (.+?) \.*(?:   Passed|\*\*\*)")
 # What steps print of how far they are: CTest and ninja the number and the total, pytest a line a case and first the total.
 OF_TOTAL = re.compile(r"^(?:\d+: )?(?: *(\d+)/(\d+) Test +#|\[(\d+)/(\d+)\] )", re.MULTILINE)
-COLLECTED = re.compile(r"^gw\d+ \[(\d+)\]|^collected (\d+) items", re.MULTILINE)
+COLLECTED = re.compile(r"^collected (\d+) cases$", re.MULTILINE)
 CASE = re.compile(r"^(?:PASS|FAIL|SKIP) ", re.MULTILINE)
 
 
@@ -21,7 +21,7 @@ def how_far(text):
     if pairs := OF_TOTAL.findall(text):
         return next((int(done), int(total)) for done, total in (pairs[-1][:2], pairs[-1][2:]) if done)
     if total := COLLECTED.search(text):
-        return len(CASE.findall(text)), int(total[1] or total[2])
+        return len(CASE.findall(text)), int(total[1])
     return None
 
 
@@ -77,6 +77,6 @@ class Watch:
         worked = sum(self._ended.values()) + sum(now - began for began in list(self._running.values()))
         at_a_time = max(worked / max(now - self._began, 1), 1)
         rest = max(sum(known) / at_a_time, max(known, default=0))
-        if unknown and not known:
-            return "how long the rest takes is not known on this machine"
-        return f"about {rest / 60:.0f} min left" + (f", without {unknown} steps that have not run here before" if unknown else "")
+        if unknown:
+            return f"the rest takes {rest / 60:.0f} min and {unknown} steps of which it is not known" if rest >= 30 else "how long the rest takes is not known"
+        return f"about {rest / 60:.0f} min left"

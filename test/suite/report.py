@@ -39,6 +39,7 @@ class Run(typing.NamedTuple):
     part: int  # That the commit's hash chooses.
     commit: str
     modules: list  # Those that run.
+    by_path: list = []  # Names of those that run because a path of theirs changed.
 
     def key(self, step):
         """By which the figures of a step are comparable: its name, and what work it has in this run."""
@@ -138,12 +139,16 @@ def warnings(steps, kept, about):
                 yield f"{step.name}: its {what} grew from {before:.0f} to {now:.0f} s since the last run with the same work"
 
 
+def of_modules(steps):
+    """(whether it passed, its seconds) of each step and each module of pytest, by the name that modules.py has for it."""
+    found = {one.name: (not one.failed, one.seconds) for one in steps}
+    return found | {f"{one.name.partition(':')[0]}: {name}": result for one in steps for name, result in one.modules.items()}
+
+
 def remember(steps, kept, about):
     """Writes into the record what later runs compare themselves with."""
     kept.add_figures({about.key(one.name): (one.seconds, one.processor) for one in steps if not one.failed})
-    kept.add_passes({one.name: one.seconds for one in steps if not one.failed}, about.commit)
-    kept.add_passes({f"{one.name.partition(':')[0]}: {name}": took for one in steps for name, (are_good, took) in one.modules.items()
-                     if are_good}, about.commit)
+    kept.add_passes({name: seconds for name, (is_good, seconds) in of_modules(steps).items() if is_good}, about.commit)
     kept.add_run({name for one in steps for name in one.flaked})
     kept.write()
 
@@ -158,6 +163,9 @@ def main(files, seconds, busy, kept, about):
     print(f"\nin {seconds / 60:.1f} minutes, in which the machine's processors worked for {busy / 60:.1f}; several steps run at a time:")
     print("minutes processor   passed   failed   step")
     print("\n".join(table(steps)))
+    if about.by_path:
+        added = sum(of_modules(steps).get(name, (True, 0))[1] for name in about.by_path)
+        print(f"of that, modules that run because a path of theirs changed took {added / 60:.1f} minutes")
     if skipped := [f"  SKIP {step.name}: {one}" for step in steps for one in step.skipped]:
         print("\nwhat was not run:")
         print("\n".join(skipped))

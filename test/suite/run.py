@@ -122,11 +122,9 @@ def print_left(choices, kept):
     print(f"{sum(map(len, left.values()))} of {len(choices)} modules do not run; scripts/test.sh all runs them:")
     for why, names in left.items():
         print(f"  {', '.join(names)}: {why}")
-    by_path = [one for one in choices if one.runs and one.why.endswith(" changed")]
-    if by_path:
-        print("these run because a path of theirs changed:")
-    for one in by_path:
-        print(f"  {one.module.name}: {one.why}")
+    for one in choices:
+        if one.by_path:
+            print(f"  {one.module.name} runs: {one.why}")
 
 
 def main(mode, pattern=None):
@@ -152,7 +150,8 @@ def main(mode, pattern=None):
     if since and changed is not None:  # Without it, checks that look at what changed look at everything.
         os.environ["CDOM_BASE"] = since
     os.environ["CDOM_PART"] = str(part)
-    return run(names, labels_of, kept, report.Run(mode, part, commit, [one.module for one in choices if one.runs]))
+    return run(names, labels_of, kept, report.Run(
+        mode, part, commit, [one.module for one in choices if one.runs], [one.module.name for one in choices if one.by_path]))
 
 
 def run(names, labels_of, kept, about):

@@ -20,7 +20,7 @@ def test_a_line_says_what_runs_what_is_done_and_what_the_last_run_took(tmp_path)
     now[0] = 60.0
     made.saw(" 1/3 Test  #1: build: a ...................   Passed   60.00 sec\n")
     made.saw("      Start  2: e2e: b\n")
-    (tmp_path / progress.file_name("e2e: b")).write_text("gw0 [40] / gw1 [40]\n\nPASS e2e/test_b.py::one (3 s)\n.\nSKIP two (why)\n")
+    (tmp_path / progress.file_name("e2e: b")).write_text("collected 40 cases\n\nPASS e2e/test_b.py::one (3 s)\n.\nSKIP two (why)\n")
     now[0] = 120.0
     assert made.line() == "[2 min] 1 of 3 steps are done; now: e2e: b (2 of 40); about 6 min left"
 
@@ -29,10 +29,10 @@ def test_steps_that_have_not_run_here_are_estimated_by_their_cases(tmp_path):
     made, now = watch(tmp_path, ["unit: a", "unit: b"], {})
     made.saw("      Start  1: unit: a\n")
     now[0] = 60.0
-    assert made.line() == "[1 min] 0 of 2 steps are done; now: unit: a; how long the rest takes is not known on this machine"
+    assert made.line() == "[1 min] 0 of 2 steps are done; now: unit: a; how long the rest takes is not known"
     (tmp_path / progress.file_name("unit: a")).write_text(" 11/60 Test  #3: a ...   Passed    0.13 sec\n20/60 Test #12: b ...   Passed\n")
-    assert made.line() == ("[1 min] 0 of 2 steps are done; now: unit: a (20 of 60); about 2 min left, "
-                           "without 1 steps that have not run here before")
+    assert made.line() == ("[1 min] 0 of 2 steps are done; now: unit: a (20 of 60); "
+                           "the rest takes 2 min and 1 steps of which it is not known")
 
 
 def test_a_build_says_how_far_it_is():
