@@ -2,12 +2,12 @@
 # Builds and runs under ThreadSanitizer what has threads: of each folder in which a file changed, the test programs with label
 # `threads`; and the whole controller, if controller/process or its main.cc did.
 #
-#   tsan.sh [BASE]    since that commit; without one, all of it
+#   tsan.sh [BASE]    since that commit, or since CDOM_BASE; without either, all of it
 set -euo pipefail
 
 repo=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 cd "$repo"
-base=${1:-}
+base=${1:-${CDOM_BASE:-}}
 
 # The folders, each with a CMakeLists.txt, in which a file changed.
 folders_changed() {
