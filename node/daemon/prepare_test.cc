@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "pkg/base/file.h"
-#include "pkg/base/system_clock.h"
+#include "pkg/base/testing/manual_clock.h"
 
 namespace imex_daemon {
 namespace {
@@ -47,12 +47,12 @@ class PrepareTest : public ::testing::Test {
     const auto prepared = Prepare(settings_, folder_);
     return prepared ? "" : prepared.error().message;
   }
-  std::string NotReady() const {
-    const auto ready = Check(settings_, folder_, {"PATH=/usr/bin:/bin"}, patience_, clock_);
+  std::string NotReady() const { return NotReady(base::ManualClock()); }
+  std::string NotReady(const base::Clock& clock) const {
+    const auto ready = Check(settings_, folder_, {"PATH=/usr/bin:/bin"}, patience_, clock);
     return ready ? "" : ready.error().message;
   }
 
-  base::SystemClock clock_;
   std::string folder_;
   Settings settings_;
   std::chrono::milliseconds patience_{0};
@@ -174,13 +174,26 @@ TEST_F(PrepareTest, CheckThatMayWaitAsksUntilImexIsReady) {
   EXPECT_EQ(Read("nvidia-imex-ctl.asked"), "\n\n\n");
 }
 
+// Goes on by a second with each question that was asked, whatever a script takes to start.
+class ClockOfQuestions final : public base::Clock {
+ public:
+  explicit ClockOfQuestions(std::string asked) : asked_(std::move(asked)) {}
+  [[nodiscard]] TimePoint Now() const override {
+    const auto questions = base::ReadFile(asked_, 1U << 10).value_or("").size();
+    return TimePoint(std::chrono::hours(1)) + std::chrono::seconds(questions);
+  }
+  [[nodiscard]] WallTime Wall() const override { return {}; }
+
+ private:
+  const std::string asked_;
+};
+
 TEST_F(PrepareTest, CheckWhosePatienceEndsSaysWhatWasSaidLast) {
   Script("nvidia-imex-ctl", std::string(kCounts) + "echo asked $n");
-  patience_ = std::chrono::milliseconds(300);
-  const std::string said = NotReady();
-  // How often that is depends on how fast the machine starts the script.
-  const std::size_t asked = Read("nvidia-imex-ctl.asked").size();
-  EXPECT_EQ(said, "IMEX is not ready: asked " + std::to_string(asked) + " ");
+  patience_ = std::chrono::seconds(3);
+  const ClockOfQuestions clock(folder_ + "/nvidia-imex-ctl.asked");
+  EXPECT_EQ(NotReady(clock), "IMEX is not ready: asked 3 ");
+  EXPECT_EQ(Read("nvidia-imex-ctl.asked"), "\n\n\n");
 }
 
 TEST_F(PrepareTest, CheckIsPatientOnlyWhileTheDaemonIsYoung) {

@@ -21,6 +21,7 @@
 #include "kubelet/health.grpc.pb.h"
 #include "kubelet/registration.grpc.pb.h"
 #include "node/kubelet/service.h"
+#include "pkg/base/testing/wait_until.h"
 #include "pkg/http/testing/raw_client.h"
 
 namespace kubelet {
@@ -90,8 +91,7 @@ class FakeClaims final : public Claims {
   }
   void WaitForHeld(std::size_t count) {
     std::unique_lock lock(mutex);
-    ASSERT_TRUE(
-        changed.wait_for(lock, std::chrono::seconds(20), [&] { return held.size() >= count; }));
+    ASSERT_TRUE(changed.wait_for(lock, base::kHangs, [&] { return held.size() >= count; }));
   }
   void Release() {
     std::vector<std::function<void()>> released;
@@ -122,9 +122,7 @@ std::shared_ptr<grpc::Channel> Dial(const std::string& path, const std::string& 
   if (!authority.empty()) arguments.SetString(GRPC_ARG_DEFAULT_AUTHORITY, authority);
   return grpc::CreateCustomChannel("unix:" + path, grpc::InsecureChannelCredentials(), arguments);
 }
-void SetDeadline(grpc::ClientContext& context) {
-  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
-}
+void SetDeadline(grpc::ClientContext& context) { context.set_deadline(base::HangEnd()); }
 
 class KubeletService : public testing::Test {
  protected:
@@ -377,8 +375,7 @@ grpc::health::v1::HealthCheckResponse::ServingStatus HealthOf(const Service& ser
   const auto channel = grpc::CreateChannel("127.0.0.1:" + std::to_string(service.health_port()),
                                            grpc::InsecureChannelCredentials());
   grpc::ClientContext context;
-  // The kubelet waits so long. A connection of a slow client is closed.
-  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
+  SetDeadline(context);
   context.set_wait_for_ready(true);
   grpc::health::v1::HealthCheckRequest request;
   request.set_service(name);
@@ -443,11 +440,9 @@ TEST_F(KubeletService, REV3_X4_ConnectionToTheHealthPortThatAsksNothingIsClosed)
   const http::testing::RawClient silent(service->health_port());
   const http::testing::RawClient idle(service->health_port());
   SayHello(idle);
-  const auto began = std::chrono::steady_clock::now();
   // Each returns once the server has closed it: after 2 s, and after 5 s.
   static_cast<void>(silent.ReadAll());
   static_cast<void>(idle.ReadAll());
-  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::minutes(1));
   EXPECT_EQ(HealthOf(*service, "liveness", grpc::OK),
             grpc::health::v1::HealthCheckResponse::SERVING);
 }
@@ -586,7 +581,7 @@ TEST_F(KubeletService, REV3_N1_KubeletThatCancelsIsNoticed) {
   std::promise<void> noticed;
   const std::stop_callback notice(cancelled, [&] { noticed.set_value(); });
   context.TryCancel();
-  EXPECT_EQ(noticed.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  EXPECT_EQ(noticed.get_future().wait_for(base::kHangs), std::future_status::ready);
   kubelet.join();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::CANCELLED);
   EXPECT_EQ(service->open_calls(), 1) << "it is to be answered all the same";

@@ -1,26 +1,37 @@
 #pragma once
 
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
 #include "pkg/base/clock.h"
 
 namespace base {
 
-// A clock that moves only by Advance(). For tests; for one thread.
+// A clock that moves only by Advance(), and by `step` with each look at Now(). For tests.
+// Thread-safe.
 class ManualClock final : public Clock {
  public:
-  // Starts at `wall`, by default 2026-01-01T00:00:00Z, and well after the monotonic clock's zero.
-  explicit ManualClock(WallTime wall = std::chrono::sys_days(std::chrono::year(2026) / 1 / 1))
-      : now_(std::chrono::hours(1)), wall_(wall) {}
+  static constexpr WallTime kNewYear = std::chrono::sys_days(std::chrono::year(2026) / 1 / 1);
 
-  void Advance(std::chrono::nanoseconds by) {
-    now_ += by;
-    wall_ += std::chrono::floor<std::chrono::microseconds>(by);
+  // Starts at `wall`, and well after the monotonic clock's zero.
+  explicit ManualClock(WallTime wall = kNewYear, std::chrono::nanoseconds step = {})
+      : wall_(wall), step_(step) {}
+
+  void Advance(std::chrono::nanoseconds by) { passed_ += by.count(); }
+  [[nodiscard]] TimePoint Now() const override {
+    const std::chrono::nanoseconds passed(passed_.fetch_add(step_.count()));
+    return TimePoint(std::chrono::hours(1)) + passed + step_;
   }
-  [[nodiscard]] TimePoint Now() const override { return now_; }
-  [[nodiscard]] WallTime Wall() const override { return wall_; }
+  [[nodiscard]] WallTime Wall() const override {
+    const std::chrono::nanoseconds passed(passed_.load());
+    return wall_ + std::chrono::floor<std::chrono::microseconds>(passed);
+  }
 
  private:
-  TimePoint now_;
-  WallTime wall_;
+  const WallTime wall_;
+  const std::chrono::nanoseconds step_;
+  mutable std::atomic<std::int64_t> passed_ = 0;
 };
 
 }  // namespace base

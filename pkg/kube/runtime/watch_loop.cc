@@ -14,7 +14,6 @@ namespace {
 using TimePoint = base::Clock::TimePoint;
 using Next = Reflector::Next;
 
-constexpr std::chrono::milliseconds kTurnMax{1'000};
 constexpr int kNoLimit = 0;
 
 // A reflector and its exchange in progress.
@@ -28,6 +27,7 @@ struct Slot {
 struct WatchLoop::State {
   http::CurlMulti multi;
   const base::Clock& clock;
+  const std::chrono::milliseconds turn_max;
   std::vector<std::unique_ptr<Slot>> slots;
 
   // Does what the reflector requests. Returns when to poll it again.
@@ -36,9 +36,11 @@ struct WatchLoop::State {
 };
 
 WatchLoop::WatchLoop(http::Endpoint endpoint, http::Credentials& credentials,
-                     std::string user_agent, const base::Clock& clock, http::OnExchange on_exchange)
+                     std::string user_agent, const base::Clock& clock, http::OnExchange on_exchange,
+                     std::chrono::milliseconds turn_max)
     : state_(new State{.multi = {std::move(endpoint), credentials, std::move(user_agent), kNoLimit},
                        .clock = clock,
+                       .turn_max = turn_max,
                        .slots = {}}) {
   state_->multi.SetOnExchange(std::move(on_exchange));
 }
@@ -54,7 +56,7 @@ void WatchLoop::Run(const std::stop_token& stop, const std::function<void()>& on
   const std::stop_callback wake(stop, [&] { state.multi.Wake(); });
   while (!stop.stop_requested()) {
     const TimePoint turn = state.clock.Now();
-    TimePoint until = turn + kTurnMax;
+    TimePoint until = turn + state.turn_max;
     for (const auto& slot : state.slots) until = std::min(until, state.Step(*slot));
     if (on_turn) on_turn();
     // Rounded up, because waits of zero would be a busy loop.
@@ -88,7 +90,7 @@ TimePoint WatchLoop::State::Step(Slot& slot) {
                                 slot.reflector.OnStreamEnd(clock.Now(), result);
                               }});
   }
-  return now + kTurnMax;  // Its next Poll() returns its deadline.
+  return now + turn_max;  // Its next Poll() returns its deadline.
 }
 
 }  // namespace kube

@@ -1,0 +1,28 @@
+// How tests wait for what other threads and processes do. They have no clock of their own: a
+// machine may be as slow as it is, and the end of the wait is there for what would never come.
+#pragma once
+
+#include <chrono>
+#include <thread>
+
+namespace base {
+
+constexpr std::chrono::minutes kHangs{2};
+
+// For calls that take the time of their end.
+[[nodiscard]] inline std::chrono::system_clock::time_point HangEnd() {
+  return std::chrono::system_clock::now() + kHangs;
+}
+
+// Looks again and again. Returns whether `condition` came to hold.
+template <typename Condition>
+[[nodiscard]] bool WaitUntil(Condition condition) {
+  const auto end = std::chrono::steady_clock::now() + kHangs;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+}  // namespace base
