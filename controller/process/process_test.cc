@@ -18,6 +18,7 @@
 
 #include "pkg/base/mutex.h"
 #include "pkg/base/system_clock.h"
+#include "pkg/base/testing/wait_until.h"
 #include "pkg/http/testing/fake_credentials.h"
 #include "pkg/http/testing/raw_client.h"
 #include "pkg/http/testing/raw_server.h"
@@ -168,24 +169,16 @@ class ProcessTest : public ::testing::Test {
     return std::to_string(StatusOf(answer)) + " " + BodyOf(answer);
   }
 
-  // Asks until `wanted` is the answer, or for 20 s.
+  // Asks until `wanted` is the start of the answer.
   [[nodiscard]] static std::string GetUntil(int port, const std::string& path,
                                             const std::string& wanted) {
-    const base::SystemClock clock;
-    const auto deadline = clock.Now() + std::chrono::seconds(20);
     std::string answer;
-    while (answer != wanted && clock.Now() < deadline) answer = Get(port, path);
+    EXPECT_TRUE(base::WaitUntil([&] { return (answer = Get(port, path)).starts_with(wanted); }));
     return answer;
   }
-
-  // Within 20 s.
   [[nodiscard]] bool MetricsSay(const std::string& text) const {
-    const auto deadline = clock_.Now() + std::chrono::seconds(20);
-    bool is_said = false;
-    while (!is_said && clock_.Now() < deadline) {
-      is_said = Get(health_, "/metrics").find(text) != std::string::npos;
-    }
-    return is_said;
+    return base::WaitUntil(
+        [&] { return Get(health_, "/metrics").find(text) != std::string::npos; });
   }
 
   settings::Settings settings_;
@@ -243,13 +236,8 @@ TEST_F(ProcessTest, M7_ProcessThatIsEndingIsNotReady) {
   EXPECT_EQ(Get(health_, "/readyz/watches"), "200 ok");
   clock_.Stop();  // It waits for the answer about its Lease until this test is over.
   stop_.request_stop();
-  const base::SystemClock clock;
-  const auto deadline = clock.Now() + minutes(1);
-  std::string answer;
-  while (!answer.starts_with("500 ") && clock.Now() < deadline) {
-    answer = Get(health_, "/readyz/shutdown");
-  }
-  EXPECT_EQ(answer, "500 shutdown failed: the process is ending\n");
+  EXPECT_EQ(GetUntil(health_, "/readyz/shutdown", "500 "),
+            "500 shutdown failed: the process is ending\n");
   EXPECT_EQ(Get(health_, "/livez"), "200 ok");
 }
 

@@ -16,7 +16,8 @@
 #include <utility>
 #include <vector>
 
-#include "pkg/base/system_clock.h"
+#include "pkg/base/testing/manual_clock.h"
+#include "pkg/base/testing/wait_until.h"
 
 namespace base {
 namespace {
@@ -56,20 +57,17 @@ class Subprocess : public ::testing::Test {
     return path;
   }
   // Whether it has been killed, of which it would never have told: `pid` is an orphan of ours.
-  bool WasKilled(pid_t pid) const {
-    const auto deadline = clock_.Now() + std::chrono::seconds(20);
+  static bool WasKilled(pid_t pid) {
     int status = 0;
-    while (::waitpid(pid, &status, WNOHANG) == 0) {
-      if (clock_.Now() < deadline) continue;
-      ::kill(pid, SIGKILL);
-      ::waitpid(pid, nullptr, 0);
-      return false;
-    }
-    return WIFSIGNALED(status);
+    if (WaitUntil([&] { return ::waitpid(pid, &status, WNOHANG) != 0; }))
+      return WIFSIGNALED(status);
+    ::kill(pid, SIGKILL);
+    ::waitpid(pid, nullptr, 0);
+    return false;
   }
   static bool HasChildren() { return ::waitpid(-1, nullptr, WNOHANG) >= 0 || errno != ECHILD; }
 
-  const SystemClock clock_;
+  const ManualClock clock_;
   std::string folder_;
 };
 
@@ -120,18 +118,17 @@ TEST_F(Subprocess, CR5_SignalsAreNeitherBlockedNorIgnored) {
   EXPECT_EQ(end.output, "2\n");
 }
 
-// The system's clock. After the first look it is an hour ahead once there is a file.
+// After the first look it is an hour ahead once there is a file.
 class ClockOfFile final : public Clock {
  public:
   explicit ClockOfFile(std::string path) : path_(std::move(path)) {}
   [[nodiscard]] TimePoint Now() const override {
     const bool is_ahead = looks_++ > 0 && std::filesystem::exists(path_);
-    return system_.Now() + (is_ahead ? hours(1) : hours(0));
+    return TimePoint(is_ahead ? hours(2) : hours(1));
   }
-  [[nodiscard]] WallTime Wall() const override { return system_.Wall(); }
+  [[nodiscard]] WallTime Wall() const override { return {}; }
 
  private:
-  const SystemClock system_;
   const std::string path_;
   mutable int looks_ = 0;
 };
@@ -165,8 +162,7 @@ TEST_F(Subprocess, CR5_StopEndsItWhileItRuns) {
         RunProgram(Shell(": >" + marker + "; exec sleep 86400"), {.time = hours(24)}, clock_, stop);
     if (end) how = end->how;
   });
-  const auto deadline = clock_.Now() + minutes(1);
-  while (!std::filesystem::exists(marker) && clock_.Now() < deadline) std::this_thread::yield();
+  EXPECT_TRUE(WaitUntil([&] { return std::filesystem::exists(marker); }));
   thread.request_stop();
   thread.join();
   EXPECT_EQ(how, How::kStopped);
@@ -230,7 +226,7 @@ TEST_F(Subprocess, LastingProgramSpeaksThroughOnePipeAndTellsHowItEnded) {
   ASSERT_TRUE(program) << program.error().message;
   EXPECT_EQ(WordsOf(**program), "a\nb\n");
   std::optional<ProgramEnd> end;
-  while (!(end = (*program)->Ended())) std::this_thread::yield();
+  ASSERT_TRUE(WaitUntil([&] { return (end = (*program)->Ended()).has_value(); }));
   EXPECT_EQ(end->how, How::kExited);
   EXPECT_EQ(end->status, 7);
   EXPECT_EQ((*program)->Ended()->status, 7);  // As often as one asks.
@@ -250,7 +246,7 @@ TEST_F(Subprocess, LastingProgramHearsSignals) {
   (*program)->Signal(SIGTERM);
   static_cast<void>(WordsOf(**program));
   std::optional<ProgramEnd> end;
-  while (!(end = (*program)->Ended())) std::this_thread::yield();
+  ASSERT_TRUE(WaitUntil([&] { return (end = (*program)->Ended()).has_value(); }));
   EXPECT_EQ(end->status, 3);
 }
 

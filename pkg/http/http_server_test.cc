@@ -7,12 +7,11 @@
 #include <thread>
 #include <vector>
 
-#include "pkg/base/system_clock.h"
+#include "pkg/base/testing/manual_clock.h"
 #include "pkg/http/curl_transport.h"
 #include "pkg/http/server.h"
 #include "pkg/http/testing/fake_credentials.h"
 #include "pkg/http/testing/raw_client.h"
-#include "pkg/http/testing/shared_clock.h"
 
 namespace http {
 namespace {
@@ -20,7 +19,6 @@ namespace {
 using base::Result;
 using testing::BodyOf;
 using testing::RawClient;
-using testing::SharedClock;
 using testing::StatusOf;
 
 Server::Answer Echo(const ServerRequest& request) {
@@ -43,7 +41,7 @@ class HttpServer : public ::testing::Test {
     return client.ReadAll();
   }
 
-  SharedClock clock_;
+  base::ManualClock clock_;
   Server server_{&Echo, clock_};
   int port_ = 0;
 };
@@ -76,7 +74,7 @@ TEST_F(HttpServer, AnyRequestIsAnsweredAndTheConnectionClosed) {
 }
 
 TEST(HttpServerReply, REV3_X8_RefusalSaysThatATokenIsWanted) {
-  const SharedClock clock;
+  const base::ManualClock clock;
   Server server([](const ServerRequest&) { return ServerReply{.status = 401}; }, clock);
   const RawClient client(server.Start("127.0.0.1:0").value_or(0));
   client.Write("GET / HTTP/1.1\r\n\r\n");
@@ -138,7 +136,7 @@ TEST_F(HttpServer, SilentClientIsCutOffAfterFiveSecondsAndKeepsNobodyWaiting) {
   const RawClient silent(port_);
   silent.Write("GET / HT");
   EXPECT_EQ(StatusOf(Ask("GET /a HTTP/1.1\r\n\r\n")), 200);
-  clock_.Advance(6);
+  clock_.Advance(std::chrono::seconds(6));
   EXPECT_EQ(StatusOf(Ask("GET /b HTTP/1.1\r\n\r\n")), 200);
   EXPECT_EQ(silent.ReadAll(), "");
 }
@@ -147,7 +145,7 @@ TEST_F(HttpServer, BodyThatDoesNotComeIsWaitedForNoLonger) {
   const RawClient silent(port_);
   silent.Write("POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\n");
   EXPECT_EQ(StatusOf(Ask("GET /a HTTP/1.1\r\n\r\n")), 200);
-  clock_.Advance(6);
+  clock_.Advance(std::chrono::seconds(6));
   EXPECT_EQ(StatusOf(Ask("GET /b HTTP/1.1\r\n\r\n")), 200);
   EXPECT_EQ(silent.ReadAll(), "");
 }
@@ -192,7 +190,7 @@ class HttpServerWork : public ::testing::Test {
     return client.ReadAll();
   }
 
-  SharedClock clock_;
+  base::ManualClock clock_;
   std::unique_ptr<Server> server_;
   int port_ = 0;
 };
@@ -234,7 +232,7 @@ TEST_F(HttpServerWork, WorkThatNobodyWaitsForAnyMoreIsNotBegun) {
   const RawClient second(port_);
   second.Write(kGetPage);
   EXPECT_EQ(BodyOf(Ask(kGetAtOnce)), "at once");
-  clock_.Advance(6);
+  clock_.Advance(std::chrono::seconds(6));
   EXPECT_EQ(BodyOf(Ask(kGetAtOnce)), "at once");
   for (const RawClient* client : {&first, &second}) EXPECT_EQ(client->ReadAll(), "");
   released.count_down();
@@ -248,7 +246,7 @@ TEST_F(HttpServerWork, ClientThatDoesNotReadIsCutOffAfterFiveSeconds) {
   const RawClient client(port_);
   client.Write(kGetPage);
   EXPECT_EQ(StatusOf(client.Peek()), 200);
-  clock_.Advance(6);
+  clock_.Advance(std::chrono::seconds(6));
   EXPECT_EQ(BodyOf(Ask(kGetAtOnce)), "at once");
   EXPECT_LT(client.ReadAll().size(), large.size());
 }
@@ -266,7 +264,7 @@ TEST_F(HttpServerWork, S2_AnswersThatNobodyReadsAreBoundedAndTheirBytesComeBack)
   EXPECT_EQ(answers, (std::map<int, int>{{200, 16}, {503, 34}}));
   EXPECT_NE(clients.back()->ReadAll().find("Retry-After: 5\r\n"), std::string::npos);
   EXPECT_EQ(BodyOf(Ask(kGetAtOnce)), "at once");
-  clock_.Advance(6);
+  clock_.Advance(std::chrono::seconds(6));
   EXPECT_EQ(BodyOf(Ask(kGetAtOnce)), "at once");
   for (const auto& client : clients) static_cast<void>(client->ReadAll());
   EXPECT_EQ(BodyOf(Ask(kGetPage)), page);
@@ -297,7 +295,7 @@ TEST_F(HttpServerWork, StopWaitsForTheWorkThatIsBeingDoneAndDropsTheRest) {
 }
 
 TEST(HttpServerAddress, AddressInUseIsAnErrorOfStart) {
-  const base::SystemClock clock;
+  const base::ManualClock clock;
   Server first(&Echo, clock);
   const Result<int> port = first.Start("127.0.0.1:0");
   ASSERT_TRUE(port) << port.error().message;

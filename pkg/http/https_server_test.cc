@@ -7,13 +7,12 @@
 #include <thread>
 #include <vector>
 
-#include "pkg/base/system_clock.h"
+#include "pkg/base/testing/manual_clock.h"
 #include "pkg/http/curl_transport.h"
 #include "pkg/http/server.h"
 #include "pkg/http/testing/certificates.h"
 #include "pkg/http/testing/fake_credentials.h"
 #include "pkg/http/testing/raw_client.h"
-#include "pkg/http/testing/shared_clock.h"
 
 namespace http {
 namespace {
@@ -21,7 +20,6 @@ namespace {
 using base::Result;
 using testing::CertificateAuthority;
 using testing::RawClient;
-using testing::SharedClock;
 
 class HttpsServer : public ::testing::Test {
  protected:
@@ -64,7 +62,7 @@ class HttpsServer : public ::testing::Test {
   std::latch began_{1};
   std::latch released_{1};
   CertificateAuthority ca_{"the CA of the test"};
-  SharedClock clock_;
+  base::ManualClock clock_;
   Server server_{[this](const ServerRequest& request) { return Answer(request); }, clock_};
   int port_ = 0;
 };
@@ -107,7 +105,7 @@ TEST_F(HttpsServer, REV3_X8_HandshakeThatDoesNotEndIsCutOffAfterFiveSeconds) {
   const RawClient slow(port_);
   slow.Write("\x16\x03\x01");  // The beginning of a handshake.
   EXPECT_EQ(Get("/a"), "200 /a Bearer secret");
-  clock_.Advance(6);
+  clock_.Advance(std::chrono::seconds(6));
   EXPECT_EQ(silent.ReadAll(), "");
   EXPECT_EQ(slow.ReadAll(), "");
 }

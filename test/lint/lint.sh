@@ -178,7 +178,7 @@ banned() {
   local -a all tests scripts everything
   mapfile -t all < <(product)
   forbid 'time comes from base::Clock' 'steady_clock::now|system_clock::now|[^_:]\btime\(nullptr\)|std::this_thread::sleep' \
-    $(printf '%s\n' "${all[@]}" | grep -vE 'pkg/base/system_clock.cc|/testing/|_test\.cc$')
+    $(printf '%s\n' "${all[@]}" | grep -vE 'pkg/base/(system_clock.cc|testing/wait_until.h)|_test\.cc$')
   forbid 'randomness comes from base::Random' 'std::random_device|\brand\(\)' $(printf '%s\n' "${all[@]}" | grep -v system_random.cc)
   forbid 'logs go through base::Logger' 'std::(cout|cerr|clog)' "${all[@]}"
   forbid 'the environment is read in main.cc' '\bgetenv\(|\benviron\b|#include "pkg/base/environment\.h"' \
@@ -187,11 +187,29 @@ banned() {
     $(printf '%s\n' "${all[@]}" | grep -E '(controller|node/daemon|node/plugin)/main.cc')
   mapfile -t tests < <(sources pkg controller node test | grep -E '_test\.cc$')
   forbid 'tests wait for a state, not for a time' 'sleep_for|sleep_until|\busleep\(|[^a-z_]sleep\(' "${tests[@]}"
+  real_clocks "${tests[@]}"
   mapfile -t scripts < <(find scripts test -name '*.sh' 2>/dev/null | grep -v '^test/lint/')
   forbid 'grep -q leaves before what feeds it has ended, which pipefail calls a failure: grep -q ... < <(...)' \
     '[^|]\| *grep -[a-zA-Z]*q' "${scripts[@]}"
   mapfile -t everything < <(git -C "$tree" ls-files 2>/dev/null | grep -vE '^(test/lint/|manifests/chart/files/)|go\.sum$' || true)
   forbid 'no leftovers: name what would unblock it, in a TODO' 'FIXME|XXX:|HACK' "${everything[@]}"
+}
+
+# real_clocks TEST...: those that stand behind REALTIME in a CMakeLists.txt look at a real clock, and no others.
+real_clocks() {
+  local clock='SystemClock|system_clock\.h|(steady|system|high_resolution)_clock::now|\b(clock_gettime|gettimeofday|time)\((CLOCK|&|nullptr)|\.wait_(for|until)\(([a-z]+, )?std::chrono::'
+  local -a realtime others
+  mapfile -t realtime < <(find pkg controller node test -name CMakeLists.txt -print0 2>/dev/null | xargs -0r awk '
+    FNR == 1 { on = 0; folder = FILENAME; sub("[^/]*$", "", folder) }
+    { sub("#.*", "") }
+    { for (i = 1; i <= NF; ++i) { name = $i; sub("\\)$", "", name); if (on = $i == "REALTIME" || on && name ~ /_test\.cc$/) if (name != "REALTIME") print folder name } }')
+  mapfile -t others < <(printf '%s\n' "$@" | grep -vxFf <(printf '%s\n' "${realtime[@]}" /))
+  forbid 'a test looks at a base::ManualClock, and waits with base::WaitUntil; if real time must pass in it, it is REALTIME: see cdom_library' \
+    "$clock" "${others[@]}"
+  local file
+  for file in "${realtime[@]}"; do
+    grep -qE "$clock" "$file" || fail "$file is REALTIME, and looks at no real clock"
+  done
 }
 
 size() {
@@ -419,6 +437,22 @@ layers_need() {
   rm -r "$scratch"
 }
 
+# What is REALTIME may look at a real clock, and must.
+realtime_finds() {
+  local scratch test
+  scratch=$(mktemp -d)
+  mkdir -p "$scratch/pkg"
+  printf 'cdom_library(NAME a SRCS a.cc TESTS a_test.cc\n             REALTIME b_test.cc\n             c_test.cc THREADS)\n' >"$scratch/pkg/CMakeLists.txt"
+  for test in b c; do echo 'base::SystemClock clock;' >"$scratch/pkg/${test}_test.cc"; done
+  echo 'base::ManualClock clock;' >"$scratch/pkg/a_test.cc"
+  LINT_TREE=$scratch "$repo/test/lint/lint.sh" banned || fail 'banned: a test that is REALTIME may not look at a clock'
+  echo 'base::SystemClock clock;' >"$scratch/pkg/a_test.cc"
+  if LINT_TREE=$scratch "$repo/test/lint/lint.sh" banned >/dev/null 2>&1; then fail 'banned: a clock in a test beside one that is REALTIME, not noticed'; fi
+  echo 'base::ManualClock clock;' | tee "$scratch/pkg/a_test.cc" >"$scratch/pkg/c_test.cc"
+  if LINT_TREE=$scratch "$repo/test/lint/lint.sh" banned >/dev/null 2>&1; then fail 'banned: a test that is REALTIME without a clock, not noticed'; fi
+  rm -r "$scratch"
+}
+
 includes_finds() {
   local core=controller/compute_domain plugin=node/plugin from
   local -a drivers=($core/{controller,error_log,reconcile_pass,reconciler}.h)
@@ -470,7 +504,7 @@ prose() {
 }
 
 finds() {
-  local compiler=$1 scratch
+  local compiler=$1 scratch call
   includes_finds
   expect_red nodiscard pkg/kube/a.h '#pragma once\nbase::Result<int> Get(int a);\n'
   expect_red banned pkg/kube/a.cc 'auto a = std::chrono::steady_clock::now();\n'
@@ -482,6 +516,12 @@ finds() {
   expect_red banned controller/main.cc 'return 7;\n'
   expect_red banned node/daemon/main.cc 'return 7;\n'
   expect_red banned pkg/kube/a_test.cc 'std::this_thread::sleep_for(a);\n'
+  expect_red banned pkg/kube/testing/a.h 'auto a = std::chrono::steady_clock::now();\n'
+  for call in 'base::SystemClock clock;' 'auto a = std::chrono::steady_clock::now();' 'auto a = std::chrono::system_clock::now();' \
+    'clock_gettime(CLOCK_MONOTONIC, &a);' 'cv.wait_for(lock, std::chrono::seconds(5), a);' 'if (a.wait_for(std::chrono::seconds(5)) == b) {'; do
+    expect_red banned pkg/kube/a_test.cc "$call\\n"
+  done
+  realtime_finds
   expect_red banned scripts/a.sh 'ls | grep -qx a\n'
   expect_red size pkg/kube/a.cc "$(printf 'int A() {\\n'; printf '//\\n%.0s' {1..80}; printf '}\\n')"
   expect_red prose docs/a.md 'It is made anew.\n'
@@ -509,7 +549,6 @@ finds() {
   conditions_finds
   scenarios_finds
   scratch=$(mktemp -d)
-  local call
   for call in 'getenv("A");' 'std::thread t([]{}); t.join();' 'auto n = std::chrono::steady_clock::now(); (void)n;' \
     'socket(1, 1, 0);' 'auto n = std::chrono::system_clock::now(); (void)n;' 'sleep(1);'; do
     printf '#include <chrono>\n#include <cstdlib>\n#include <thread>\n#include <sys/socket.h>\n#include <unistd.h>\nvoid F() { %s }\n' \

@@ -15,8 +15,8 @@
 #include <string_view>
 #include <vector>
 
-#include "pkg/base/system_clock.h"
 #include "pkg/base/testing/manual_clock.h"
+#include "pkg/base/testing/wait_until.h"
 #include "pkg/http/testing/fake_credentials.h"
 #include "pkg/http/testing/raw_server.h"
 #include "pkg/kube/testing/fakes.h"
@@ -96,15 +96,13 @@ class GarbageCollectorTest : public testing::Test {
     ASSERT_TRUE(state_->Save({.claims = {{"gone", entry}}, .boot_id = "boot"}));
     state_->checkpoint_file.Unlock();
   }
-  // Whether it became so within 30 s.
+  // Whether it becomes so.
   [[nodiscard]] bool RunUntil(const std::function<bool(TimePoint next)>& is_so) {
-    const auto deadline = clock_.Now() + std::chrono::seconds(30);
-    while (clock_.Now() < deadline) {
+    return base::WaitUntil([&] {
+      for (const auto& task : tasks_.Wait(std::chrono::milliseconds(10))) task();
       state_->LookAtNode();
-      if (is_so(garbage_collector_->Turn())) return true;
-      for (const auto& task : tasks_.Wait(deadline - clock_.Now())) task();
-    }
-    return false;
+      return is_so(garbage_collector_->Turn());
+    });
   }
   static std::string Stray() {
     return R"({"metadata": {"uid": ")" + std::string(kStray) + R"("}})";
@@ -117,7 +115,7 @@ class GarbageCollectorTest : public testing::Test {
 
   std::string folder_ = {};
   Settings settings_ = {};
-  base::SystemClock clock_;  // Of the connection.
+  base::ManualClock clock_;  // Of the connection.
   base::ManualClock time_;   // Of what is decided.
   kube::NoLog log_;
   base::TaskQueue tasks_;

@@ -9,7 +9,6 @@
 #include <string>
 
 #include "node/cdi/files.h"
-#include "pkg/base/system_clock.h"
 #include "pkg/base/testing/manual_clock.h"
 #include "pkg/kube/testing/fakes.h"
 #include "test/fixtures/in_folder.h"

@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "pkg/base/system_clock.h"
 #include "pkg/base/testing/manual_clock.h"
+#include "pkg/base/testing/wait_until.h"
 #include "pkg/http/testing/fake_credentials.h"
 #include "pkg/http/testing/raw_server.h"
 #include "pkg/json/value.h"
@@ -117,18 +117,16 @@ class SlicePublisherTest : public testing::Test {
     state_->api.reset();
     slice_.End();
   }
-  // Whether it became so within 30 s.
+  // Whether it becomes so.
   [[nodiscard]] bool RunUntil(const std::function<bool(TimePoint next)>& is_so) {
-    const auto deadline = clock_.Now() + std::chrono::seconds(30);
-    while (clock_.Now() < deadline) {
-      if (is_so(publisher_->Turn())) return true;
-      for (const auto& task : tasks_.Wait(deadline - clock_.Now())) task();
-    }
-    return false;
+    return base::WaitUntil([&] {
+      for (const auto& task : tasks_.Wait(std::chrono::milliseconds(10))) task();
+      return is_so(publisher_->Turn());
+    });
   }
 
   Settings settings_ = {};
-  base::SystemClock clock_;  // Of the connection.
+  base::ManualClock clock_;  // Of the connection.
   base::ManualClock time_;   // Of what is decided.
   kube::NoLog log_;
   base::TaskQueue tasks_;

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "pkg/base/testing/wait_until.h"
 #include "pkg/kube/testing/fakes.h"
 
 namespace kube {
@@ -121,7 +122,7 @@ TEST(StoreTest, M10_WriterNeedNotWaitForAReaderThatUnpacks) {
   int waited = 0;
   Hooked<Thing>::hook = [&] {
     auto write = std::async(std::launch::async, [&] { store.Advance("9"); });
-    if (write.wait_for(std::chrono::seconds(5)) != std::future_status::ready) ++waited;
+    if (write.wait_for(base::kHangs) != std::future_status::ready) ++waited;
   };
   EXPECT_EQ(store.List().size(), 1U);
   EXPECT_EQ(store.ByIndex("red").size(), 1U);

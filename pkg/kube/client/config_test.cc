@@ -11,12 +11,11 @@
 #include <thread>
 #include <vector>
 
-#include "pkg/base/system_clock.h"
 #include "pkg/base/testing/manual_clock.h"
+#include "pkg/base/testing/wait_until.h"
 #include "pkg/http/testing/certificates.h"
 #include "pkg/json/value.h"
 #include "pkg/kube/client/exec_runner.h"
-#include "pkg/kube/testing/ahead_clock.h"
 #include "pkg/kube/testing/fakes.h"
 #include "pkg/kube/testing/replaced.h"
 #include "pkg/tls/pem.h"
@@ -377,19 +376,16 @@ class ExecConfig : public Config {
   }
   // Whether the configuration is so in the end, after the API server has rejected what it was.
   bool Becomes(const std::function<bool(const ClientConfig&)>& state) {
-    const base::SystemClock system;
-    const auto deadline = system.Now() + std::chrono::minutes(1);
-    while (system.Now() < deadline) {
+    return base::WaitUntil([&] {
       const auto config = LoadExec();
       if (config && state(*config)) return true;
       time_.Advance(std::chrono::minutes(10));
       if (config) config->credentials->Invalidate();
-      std::this_thread::yield();
-    }
-    return false;
+      return false;
+    });
   }
 
-  AheadClock time_;
+  base::ManualClock time_;
   NoLog logger_;
   ExecRunner runner_{{"PATH=/usr/bin:/bin"}, std::chrono::minutes(1), time_, logger_};
 };

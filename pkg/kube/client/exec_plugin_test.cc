@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "pkg/base/system_clock.h"
 #include "pkg/base/testing/manual_clock.h"
 #include "pkg/http/testing/certificates.h"
 #include "pkg/json/value.h"
@@ -272,7 +271,7 @@ class RunExecPluginTest : public ::testing::Test {
     return credential ? credential->token : credential.error().message;
   }
 
-  const base::SystemClock clock_;
+  const base::ManualClock clock_;
   std::string folder_;
   ExecPlugin plugin_;
   std::vector<std::string> environment_ = {"PATH=/usr/bin:/bin"};
@@ -346,19 +345,9 @@ TEST_F(RunExecPluginTest, CR5_WhyThereIsNoneIsSaidInOneLineWithTheFix) {
                        ": printed more than 1 MiB; an ExecCredential is all that it may print");
 }
 
-// A clock that makes a minute of each look at it.
-class Hurry final : public base::Clock {
- public:
-  [[nodiscard]] TimePoint Now() const override { return TimePoint(std::chrono::minutes(++looks_)); }
-  [[nodiscard]] WallTime Wall() const override { return {}; }
-
- private:
-  mutable int looks_ = 0;
-};
-
 TEST_F(RunExecPluginTest, CR5_OneThatHangsIsKilledAndThatIsSaid) {
   plugin_.command = Script("hangs", "#!/bin/sh\nexec sleep 86400\n");
-  const Hurry clock;
+  const base::ManualClock clock({}, std::chrono::minutes(1));
   const auto hung = RunExecPlugin(plugin_, environment_, clock, {});
   ASSERT_FALSE(hung);
   EXPECT_EQ(

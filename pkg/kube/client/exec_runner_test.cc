@@ -11,7 +11,8 @@
 #include <string>
 #include <thread>
 
-#include "pkg/kube/testing/ahead_clock.h"
+#include "pkg/base/testing/manual_clock.h"
+#include "pkg/base/testing/wait_until.h"
 #include "pkg/kube/testing/fakes.h"
 
 namespace kube {
@@ -64,21 +65,12 @@ class ExecRunnerTest : public ::testing::Test {
     EXPECT_TRUE(user) << user.error().message;
     return user ? std::move(user->credentials) : nullptr;
   }
-  bool Becomes(const std::function<bool()>& state) const {
-    const base::SystemClock system;
-    const auto deadline = system.Now() + minutes(1);
-    while (system.Now() < deadline) {
-      if (state()) return true;
-      std::this_thread::yield();
-    }
-    return false;
-  }
   void MakeRunner(milliseconds patience) {
     runner_ = std::make_unique<ExecRunner>(std::vector<std::string>{"PATH=/usr/bin:/bin"}, patience,
                                            clock_, logger_);
   }
 
-  AheadClock clock_;
+  base::ManualClock clock_;
   NoLog logger_;
   std::string folder_;
   std::unique_ptr<ExecRunner> runner_ = std::make_unique<ExecRunner>(
@@ -102,7 +94,7 @@ TEST_F(ExecRunnerTest, CR2_RejectedTokenIsReplacedForAllWhoHaveIt) {
   Write("token", "second");
   clock_.Advance(minutes(10));
   first->Invalidate();
-  EXPECT_TRUE(Becomes([&] { return second->BearerToken() == "second"; }));
+  EXPECT_TRUE(base::WaitUntil([&] { return second->BearerToken() == "second"; }));
   EXPECT_EQ(Runs(), 2);
 }
 
@@ -113,11 +105,11 @@ TEST_F(ExecRunnerTest, CR5_NobodyWaitsForAPluginThatHangsOnceThereIsAToken) {
   Write("token", "second");
   clock_.Advance(minutes(10));
   credentials->Invalidate();
-  ASSERT_TRUE(Becomes([&] { return Exists("waits"); }));
+  ASSERT_TRUE(base::WaitUntil([&] { return Exists("waits"); }));
   EXPECT_EQ(credentials->BearerToken(), "first");
   EXPECT_EQ(Get(plugin)->BearerToken(), "first");
   std::filesystem::remove(folder_ + "/wait");
-  EXPECT_TRUE(Becomes([&] { return credentials->BearerToken() == "second"; }));
+  EXPECT_TRUE(base::WaitUntil([&] { return credentials->BearerToken() == "second"; }));
 }
 
 TEST_F(ExecRunnerTest, CR5_FirstAnswerIsWaitedForWithPatienceAndNoLonger) {
@@ -130,7 +122,7 @@ TEST_F(ExecRunnerTest, CR5_FirstAnswerIsWaitedForWithPatienceAndNoLonger) {
   EXPECT_EQ(user.error().message, plugin.where + ": " + plugin.command +
                                       ": has not answered yet, for which it is given a minute");
   std::filesystem::remove(folder_ + "/wait");
-  EXPECT_TRUE(Becomes([&] { return runner_->Get(plugin).has_value(); }));
+  EXPECT_TRUE(base::WaitUntil([&] { return runner_->Get(plugin).has_value(); }));
   EXPECT_EQ(Runs(), 1);
 }
 
@@ -138,7 +130,7 @@ TEST_F(ExecRunnerTest, CR5_EndDoesNotWaitForAPluginThatHangs) {
   MakeRunner(milliseconds(0));
   Write("wait", "");
   EXPECT_FALSE(runner_->Get(Plugin()));
-  ASSERT_TRUE(Becomes([&] { return Exists("waits"); }));
+  ASSERT_TRUE(base::WaitUntil([&] { return Exists("waits"); }));
   runner_.reset();
   EXPECT_TRUE(::waitpid(-1, nullptr, WNOHANG) < 0 && errno == ECHILD) << "a child is left";
 }
@@ -164,7 +156,7 @@ TEST_F(ExecRunnerTest, CR5_CredentialsOutliveTheRunner) {
   Write("token", "second");
   clock_.Advance(minutes(10));
   credentials->Invalidate();
-  EXPECT_TRUE(Becomes([&] { return credentials->BearerToken() == "second"; }));
+  EXPECT_TRUE(base::WaitUntil([&] { return credentials->BearerToken() == "second"; }));
 }
 
 TEST_F(ExecRunnerTest, CR5_ManyThreadsAskAndRejectWithoutATornToken) {
@@ -187,7 +179,7 @@ TEST_F(ExecRunnerTest, CR5_ManyThreadsAskAndRejectWithoutATornToken) {
   Write("token", "second");
   threads.clear();
   const auto credentials = Get(plugin);
-  EXPECT_TRUE(Becomes([&] {  // The last run may have begun before.
+  EXPECT_TRUE(base::WaitUntil([&] {  // The last run may have begun before.
     clock_.Advance(minutes(10));
     credentials->Invalidate();
     return credentials->BearerToken() == "second";

@@ -10,7 +10,6 @@
 #include <thread>
 #include <vector>
 
-#include "pkg/base/system_clock.h"
 #include "pkg/base/testing/manual_clock.h"
 
 namespace kube {
@@ -81,8 +80,7 @@ TEST_F(TokenFileTest, CR1_LastGoodTokenStaysWhileTheFileIsAbsentEmptyOrBroken) {
 }
 
 TEST_F(TokenFileTest, ManyThreadsReadAndInvalidateWithoutATornToken) {
-  const base::SystemClock clock;
-  TokenFile token(Path(), "first", clock);
+  TokenFile token(Path(), "first", clock_);
   std::vector<std::jthread> threads;
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {

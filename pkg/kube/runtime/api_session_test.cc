@@ -8,7 +8,6 @@
 #include <memory>
 #include <vector>
 
-#include "pkg/base/system_clock.h"
 #include "pkg/base/testing/manual_clock.h"
 #include "pkg/http/testing/fake_credentials.h"
 #include "pkg/http/testing/raw_server.h"
@@ -75,7 +74,7 @@ TEST(ApiSession, EachQueueSendsOneRequestAfterTheOther_AndQueuesDoNotWaitForEach
     both.arrive_and_wait();  // Passes only if two requests are under way at once.
     connection.Write(Reply(200, "{}"));
   });
-  const base::SystemClock clock;
+  const base::ManualClock clock;
   std::atomic<int> done = 0;
   std::latch all(2);
   ApiSession session(ConfigOf(server.url()), "test", clock, 2);
@@ -96,7 +95,7 @@ TEST(ApiSession, DestructorGivesUpARequestThatHangs_AndBeginsNoOther) {
     asked.count_down();
     connection.WaitForClose();
   });
-  const base::SystemClock clock;
+  const base::ManualClock clock;
   std::atomic<int> begun = 0;
   std::atomic<bool> failed = false;
   {

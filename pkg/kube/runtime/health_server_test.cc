@@ -13,7 +13,6 @@
 #include <thread>
 #include <vector>
 
-#include "pkg/base/system_clock.h"
 #include "pkg/base/testing/manual_clock.h"
 #include "pkg/http/curl_transport.h"
 #include "pkg/http/testing/fake_credentials.h"
@@ -39,7 +38,7 @@ class HealthServerTest : public ::testing::Test {
                          if (is_ready_) return {};
                          return Fail(ErrorCode::kUnavailable, "pods not listed yet");
                        }}},
-            .metrics = {registry_, std::make_shared<ProcessMetrics>(clock_)}};
+            .metrics = {registry_, std::make_shared<ProcessMetrics>(still_)}};
   }
   // "<status> <body>"
   std::string Get(int port, const std::string& path) {
@@ -49,7 +48,6 @@ class HealthServerTest : public ::testing::Test {
     return reply ? std::to_string(reply->status) + " " + reply->body.text() : reply.error().message;
   }
 
-  base::SystemClock clock_;
   const base::ManualClock still_;  // With it nobody is cut off, however slow the test is.
   http::testing::FakeCredentials credentials_;
   std::atomic<bool> is_ready_ = false;
@@ -214,10 +212,10 @@ TEST_F(HealthServerUnderAttack, S2_HundredThatDoNotReadHoldNoMoreBytesThanTheBou
 }
 
 TEST_F(HealthServerTest, PortInUseIsAClearError) {
-  HealthServer first({}, clock_);
+  HealthServer first({}, still_);
   const Result<int> port = first.Start("127.0.0.1:0");
   ASSERT_TRUE(port) << port.error().message;
-  HealthServer second({}, clock_);
+  HealthServer second({}, still_);
   const std::string address = "127.0.0.1:" + std::to_string(*port);
   const Result<int> failed = second.Start(address);
   ASSERT_FALSE(failed);

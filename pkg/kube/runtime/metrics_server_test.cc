@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "pkg/base/mutex.h"
+#include "pkg/base/testing/manual_clock.h"
 #include "pkg/http/curl_transport.h"
 #include "pkg/http/testing/certificates.h"
 #include "pkg/http/testing/fake_credentials.h"
 #include "pkg/http/testing/raw_client.h"
-#include "pkg/http/testing/shared_clock.h"
 
 namespace kube {
 namespace {
@@ -120,7 +120,7 @@ class MetricsServerTest : public ::testing::Test {
     port_ = log_.LastWord();
   }
   void PollLater(seconds later = seconds(5)) {
-    clock_.Advance(static_cast<int>(later.count()));
+    clock_.Advance(later);
     server_->Poll();
   }
   void Write(const http::testing::Certificate& certificate) const {
@@ -144,7 +144,7 @@ class MetricsServerTest : public ::testing::Test {
   const std::shared_ptr<prometheus::Registry> registry_ = std::make_shared<prometheus::Registry>();
   const CertificateAuthority ca_{"the CA of the test"};
   std::filesystem::path folder_;
-  http::testing::SharedClock clock_;  // So nobody is cut off, however slow the test is.
+  base::ManualClock clock_;  // So nobody is cut off, however slow the test is.
   Lines log_;
   ApiServer api_server_;
   std::unique_ptr<MetricsServer> server_;

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <thread>
 
-#include "pkg/base/system_clock.h"
+#include "pkg/base/testing/manual_clock.h"
 
 namespace kube {
 namespace {
@@ -60,7 +60,7 @@ class Server final : public http::Transport {
 TEST(SharedLists, ListThatNobodyElseWants_IsSentAsItIs) {
   Server server;
   server.Answer();
-  const base::SystemClock clock;
+  const base::ManualClock clock;
   SharedLists lists(clock);
   const Replies replies =
       lists.SendAll({List("pods", "a"), List("nodes", "a"), {.path = "/api/v1/nodes/n"}}, server)
@@ -91,7 +91,7 @@ class Asked : public testing::Test {
   }
 
   Server server;
-  base::SystemClock clock;
+  base::ManualClock clock;
   SharedLists lists{clock, std::chrono::hours(1)};  // However long the threads take to ask.
 };
 
@@ -173,7 +173,7 @@ class PartlySlow final : public http::Transport {
 TEST(SharedLists, SlowListHoldsNobodyUpForLong) {
   Server slow;
   PartlySlow transport(slow);
-  const base::SystemClock clock;
+  const base::ManualClock clock({}, std::chrono::milliseconds(1));
   SharedLists lists{clock, std::chrono::milliseconds(1)};
   std::jthread first([&] { (void)lists.SendAll({List("pods", "slow")}, transport); });
   slow.AwaitRequests(1);
@@ -214,7 +214,7 @@ class Holding : public testing::Test {
   }
 
   Server server;
-  base::SystemClock clock;
+  base::ManualClock clock{{}, std::chrono::milliseconds(1)};
   SharedLists lists{clock, std::chrono::milliseconds(1)};
   std::atomic<std::size_t> answered = 0;
   std::atomic<bool> may_let_go = false;

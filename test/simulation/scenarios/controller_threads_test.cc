@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "controller/compute_domain/controller.h"
+#include "pkg/base/testing/manual_clock.h"
+#include "pkg/base/testing/wait_until.h"
 #include "pkg/http/gate.h"
 #include "pkg/kube/testing/fakes.h"
 #include "pkg/kube/workqueue/work_queue.h"
@@ -28,30 +30,13 @@ using std::chrono::milliseconds;
 constexpr int kWorkers = 8;
 constexpr int kDomains = 6;
 constexpr milliseconds kTick{20};
-// Each wait may take both: twenty minutes of virtual time, and two of real time, because a thread
-// may stand still.
-constexpr int kTicksMax = 60'000;
-constexpr std::chrono::minutes kWithin{2};
-
-// The store's time, for any thread.
-class SharedClock final : public base::Clock {
- public:
-  [[nodiscard]] TimePoint Now() const override {
-    return TimePoint(std::chrono::hours(1)) + passed_.load();
-  }
-  [[nodiscard]] WallTime Wall() const override { return Cluster::kStart + passed_.load(); }
-  void Advance(milliseconds by) { passed_ = passed_.load() + by; }
-
- private:
-  std::atomic<std::chrono::microseconds> passed_ = {};
-};
 
 // The cluster, and a signal that its time has advanced.
 struct Shared {
   std::mutex mutex = {};
   Cluster cluster = Cluster();  // Under `mutex`.
   std::condition_variable_any ticked = {};
-  SharedClock clock = {};
+  base::ManualClock clock{Cluster::kStart};
   std::atomic<bool> leads = true;
   std::atomic<int> at_once = 0;       // Passes that are under way,
   std::atomic<int> most_at_once = 0;  // and the most that ever were.
@@ -138,7 +123,7 @@ class Process {
         continue;
       }
       ++shared_.at_once;
-      MeetAnother();
+      MeetAnother(stop);
       Reconcile(*uid);
       --shared_.at_once;
     }
@@ -146,9 +131,9 @@ class Process {
 
   // Where a pass ends before another thread is run, no two would ever be at it. So the first ones
   // wait for one another, for a while.
-  void MeetAnother() {
-    const auto until = std::chrono::steady_clock::now() + milliseconds(100);
-    while (shared_.most_at_once < 2 && std::chrono::steady_clock::now() < until) {
+  void MeetAnother(const std::stop_token& stop) {
+    const auto until = shared_.clock.Now() + std::chrono::minutes(1);
+    while (shared_.most_at_once < 2 && shared_.clock.Now() < until && !stop.stop_requested()) {
       const int now = shared_.at_once;
       int most = shared_.most_at_once;
       while (most < now && !shared_.most_at_once.compare_exchange_weak(most, now)) {
@@ -205,19 +190,18 @@ class ControllerThreads : public testing::TestWithParam<bool> {
 
   // Time passes, and the cluster moves, until that holds.
   void RunUntil(const char* what, const std::function<bool(Cluster&)>& done) {
-    const auto deadline = std::chrono::steady_clock::now() + kWithin;
-    for (int tick = 0; tick < kTicksMax || std::chrono::steady_clock::now() < deadline; ++tick) {
+    const bool is_done = base::WaitUntil([&] {
       {
         const std::scoped_lock lock(shared.mutex);
-        if (done(shared.cluster)) return;
+        if (done(shared.cluster)) return true;
         for (const auto& peer : shared.cluster.peers()) (void)peer->Step(shared.cluster.now());
         shared.cluster.Advance(kTick);
         shared.clock.Advance(kTick);
       }
       shared.ticked.notify_all();
-      std::this_thread::yield();
-    }
-    FAIL() << "neither within twenty virtual minutes nor within two real ones: " << what;
+      return false;
+    });
+    ASSERT_TRUE(is_done) << what;
   }
   void RunFor(int ticks) {
     RunUntil("time passes", [&](Cluster&) { return ticks-- == 0; });
