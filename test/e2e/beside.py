@@ -11,22 +11,13 @@ from requests_of import READS, time_of
 
 ACCOUNT = f"system:serviceaccount:{DRIVER}:chart-service-account-controller"
 LEASE = "dra-driver-nvidia-gpu-controller"
-TERM = {"LEASE_DURATION": "3s", "RENEW_DEADLINE": "2s", "RETRY_PERIOD": "500ms"}
+LASTS = 6  # Seconds, the duration of the Lease.
+TERM = {"LEASE_DURATION": f"{LASTS}s", "RENEW_DEADLINE": "5s", "RETRY_PERIOD": "1s"}
 
 
-def flags_of(term):
-    """Of cdom's controller."""
-    return tuple(f"--leader-election-{name.lower().replace('_', '-')}={value}" for name, value in term.items())
-
-
-def variables_of(term):
-    """Of NVIDIA's."""
-    return {"LEADER_ELECTION_ENABLED": "true", "LEADER_ELECTION_LEASE_LOCK_NAME": LEASE, "LEADER_ELECTION_LEASE_LOCK_NAMESPACE": DRIVER,
-            **{f"LEADER_ELECTION_{name}": value for name, value in term.items()}}
-
-
-TERM_FLAGS = flags_of(TERM)
-ELECTS = variables_of(TERM)
+TERM_FLAGS = tuple(f"--leader-election-{name.lower().replace('_', '-')}={value}" for name, value in TERM.items())
+ELECTS = {"LEADER_ELECTION_ENABLED": "true", "LEADER_ELECTION_LEASE_LOCK_NAME": LEASE, "LEADER_ELECTION_LEASE_LOCK_NAMESPACE": DRIVER,
+          **{f"LEADER_ELECTION_{name}": value for name, value in TERM.items()}}
 SETTINGS = {"NAMESPACE": DRIVER, "IMAGE_NAME": "cdom:0.2.0"}
 PERMISSIONS = REPO / "test/fixtures/nvidia/controller-permissions.yaml"
 GUARDED = ("computedomains", "computedomaincliques", "resourceclaimtemplates", "daemonsets", "nodes")
@@ -97,11 +88,11 @@ class Nvidia:
     def holder(self):
         """Who holds the Lease: the beginning of a name, or "" if it is released."""
         found = self._cluster.get("lease", LEASE, DRIVER) or {"spec": {}}
-        name = found["spec"].get("holderIdentity", "")
-        return next((who for who in ("cdom", self.name) if name.startswith(f"{who}-")), name)
+        return self.named(found["spec"].get("holderIdentity", ""))
 
-    def acquired(self):
-        return time_of(self._cluster.get("lease", LEASE, DRIVER)["spec"]["acquireTime"])
+    def named(self, identity):
+        """ "cdom", the name of NVIDIA's, or the identity as it is."""
+        return next((who for who in ("cdom", self.name) if identity.startswith(f"{who}-")), identity)
 
 
 def writes(entries, *accounts):

@@ -75,25 +75,30 @@ class Namespace:
     def condition(self, domain, kind="Ready"):
         return self.cluster.condition(domain, kind, self.name)
 
-    def says(self, domain, reason, message="", kind="Ready", within=20):
-        """Waits until the condition has that reason and a message that matches. Returns the condition."""
+    def says(self, domain, reason, message="", kind="Ready", within=60, and_also=None):
+        """Waits until the condition has that reason and a message that matches, and the same status has what `and_also` says: by
+        the field's name its value, or a predicate of the status. Returns the condition."""
         def get():
-            found = self.condition(domain, kind)
-            return found["reason"], found["message"]
-        eventually(f"{kind} of {domain}: {reason}, {message!r}", get,
-                   lambda got: got[0] == reason and re.search(message, got[1]), within)
-        return self.condition(domain, kind)
+            status = self.status(domain)
+            also = and_also(status) if callable(and_also) else {name: status.get(name) for name in and_also or {}}
+            return conditions(status)[kind], also
+
+        def is_said(got):
+            found, also = got
+            return found["reason"] == reason and re.search(message, found["message"]) and (
+                also if callable(and_also) else also == (and_also or {}))
+        return eventually(f"{kind} of {domain}: {reason}, {message!r}", get, is_said, within)[0]
 
     def status(self, domain):
         return (self.get("computedomain", domain) or {}).get("status", {})
 
     def field(self, domain, node, field):
         """That field of the node's entry in status; None if it has none."""
-        return next((one.get(field) for one in self.status(domain).get("nodes", []) if one["name"] == node), None)
+        return field_in(self.status(domain), node, field)
 
     def members(self, domain):
         """The names of the nodes in status, in order."""
-        return sorted(one["name"] for one in self.status(domain).get("nodes", []))
+        return members_in(self.status(domain))
 
     def uid(self, domain):
         return self.get("computedomain", domain)["metadata"]["uid"]
@@ -109,7 +114,7 @@ class Namespace:
         """The name of its DaemonSet."""
         return f"computedomain-daemon-{self.uid(domain)}"
 
-    def is_idle(self, domain, within=20):
+    def is_idle(self, domain, within=60):
         """Waits until the domain can be used, and no pod uses it."""
         def get():
             status = self.status(domain)
@@ -131,20 +136,20 @@ class Namespace:
         eventually(f"{domain} is used", get, ("AllMembersReady", f"{count}/{count}", "True"), within)
 
     def is_in_step(self, name, count, within=60):
-        """Waits until the members are the nodes where pods of that app are ready, that many, and all are ready."""
+        """Waits until the members are the nodes where pods of that app are ready, that many, and all are ready. Returns status."""
         def get():
             status = self.status(name)
-            ready, members = conditions(status)["Ready"], sorted(one["name"] for one in status.get("nodes", []))
-            return ready["reason"], ready["message"], members, self.workers_on(name)
-        eventually(f"{name} has {count} members, where its pods run", get, lambda got: (
-            got[0] == "AllMembersReady" and f"All {count}/{count}" in got[1] and len(got[2]) == count and got[2] == got[3]), within)
+            return conditions(status)["Ready"], members_in(status), self.workers_on(name), status
+        return eventually(f"{name} has {count} members, where its pods run", get, lambda got: (
+            got[0]["reason"] == "AllMembersReady" and f"All {count}/{count}" in got[0]["message"] and len(got[1]) == count
+            and got[1] == got[2]), within)[3]
 
     def events_of(self, name, kind="ComputeDomain"):
         """Its Events, each as "TYPE REASON MESSAGE"."""
         found = self.json("get", "events", "--field-selector", f"involvedObject.name={name},involvedObject.kind={kind}")
         return [f"{one['type']} {one['reason']} {one['message']}" for one in found["items"]]
 
-    def tells(self, name, pattern, kind="ComputeDomain", within=10):
+    def tells(self, name, pattern, kind="ComputeDomain", within=60):
         """Waits until an Event of the object matches, as "TYPE REASON MESSAGE"."""
         eventually(f"an Event of {kind} {name} matches {pattern!r}", lambda: self.events_of(name, kind),
                    lambda texts: any(re.search(pattern, text) for text in texts), within)
@@ -202,6 +207,16 @@ def conditions(status):
     return {one["type"]: one for one in status.get("conditions", [])}
 
 
+def members_in(status):
+    """The names of the nodes in it, in order."""
+    return sorted(one["name"] for one in status.get("nodes", []))
+
+
+def field_in(status, node, field):
+    """That field of the node's entry; None if it has none."""
+    return next((one.get(field) for one in status.get("nodes", []) if one["name"] == node), None)
+
+
 def is_ready(pod):
     return "deletionTimestamp" not in pod["metadata"] and any(
         one["type"] == "Ready" and one["status"] == "True" for one in pod["status"].get("conditions", []))
@@ -213,11 +228,11 @@ def daemons_on(cluster, node):
     return [one["metadata"]["uid"] for one in pods["items"]]
 
 
-def no_daemon_on(cluster, node, within=30):
+def no_daemon_on(cluster, node, within=60):
     eventually(f"the IMEX daemons on {node}", lambda: daemons_on(cluster, node), [], within)
 
 
-def is_free(cluster, node, within=30):
+def is_free(cluster, node, within=60):
     """Waits until no domain has the node."""
     eventually(f"the domain that has {node}", lambda: label_of(cluster, node), None, within)
 

@@ -7,6 +7,7 @@ import pytest
 import waiting
 from cluster import Setup
 from clusters import in_order
+from hand_overs import hand_overs
 from snapshot import difference, shapes, without_noise
 from waiting import CommandFailed, TimedOut, eventually
 
@@ -132,3 +133,23 @@ def test_each_process_has_whole_groups_and_the_longest_first():
     ordered = in_order(cases, {"a": 8, "b": 4, "c": 5, "d": 30, "e": 20})
     assert [one.module.__name__ for one in ordered] == ["d", "e", "a", "b", "c"], "a group of more than a quarter is two"
     assert [one.marks[0].args for one in ordered] == [("group-0",), ("group-1",), ("group-2",), ("group-2",), ("group-3",)]
+
+
+def of_lease(verb, second, holder=None):
+    """An entry of the audit log."""
+    at = f"2026-01-01T00:00:{second:06.3f}Z"
+    return {"verb": verb, "objectRef": {"resource": "leases", "name": "one"}, "responseStatus": {"code": 200}, "user": {"username": "u"},
+            "requestReceivedTimestamp": at, "stageTimestamp": at, "requestObject": {"spec": {"holderIdentity": holder}}}
+
+
+@pytest.mark.parametrize(("entries", "wanted"), [
+    ([("update", 3, ""), ("get", 4), ("update", 4.5, "b")], (True, 1.5, 1, 0)),
+    ([("update", 3, ""), ("get", 4), ("get", 6), ("get", 8), ("update", 8.5, "b")], (True, 5.5, 3, 0)),
+    ([("get", 2), ("get", 4), ("get", 17), ("update", 17.5, "b")], (False, 16.5, 3, 1)),
+    ([("get", 2), ("get", 17), ("get", 19), ("get", 21), ("update", 21.5, "b")], (False, 20.5, 4, 3)),
+])
+def test_a_hand_over_says_whether_the_lease_was_released_and_how_often_the_next_looked(entries, wanted):
+    begun = [("get", 0.5), ("create", 0.7, "a"), ("update", 1, "a")]
+    (found,) = hand_overs([of_lease(*one) for one in begun + entries], "one")
+    assert (found.holder, found.taker) == ("a", "b")
+    assert (found.released, found.seconds, len(found.looks), found.late_looks(15)) == wanted

@@ -21,7 +21,7 @@ def _is_true(value):
 
 
 def eventually(what, get, wanted=_is_true, within=60):
-    """Returns the first value of get() that is `wanted`, and raises TimedOut after `within` seconds; 0 is one look.
+    """Returns the first value of get() that is `wanted`, and raises TimedOut after `within` seconds.
 
     `wanted` is a value, a compiled pattern that the value (a text) must match somewhere, or a predicate; without it, any
     true value will do. A LookupError, TypeError, OSError or CommandFailed in get() is a value, too: not there yet.
@@ -41,7 +41,7 @@ def eventually(what, get, wanted=_is_true, within=60):
             changes = [*changes[-2:], (now, value)]
         if not failed and matches(value, wanted):
             return value
-        if now >= within and (looks >= LOOKS_MIN or within == 0):
+        if now >= within and looks >= LOOKS_MIN:
             raise TimedOut(explain(what, wanted, now, changes))
         # A look starts kubectl in most cases, and many that wait long leave the processors nothing to get there with.
         time.sleep(min(max(0.2, now / 10), 0.8))
