@@ -19,7 +19,6 @@ CLUSTER = Setup(nodes=0)
 COUNT = 600
 LATENCY = 0.4  # Seconds. To remove all labels takes 14 s.
 UNDER_WAY = 16  # Writes that the controller has sent and that have not arrived, at most.
-RENEW_DEADLINE = 10  # Seconds after the last renewal, for which a leader acts at most.
 
 
 @pytest.fixture
@@ -65,7 +64,7 @@ def test_a_lease_that_is_stolen_during_a_deletion_ends_all_writing(cluster, remo
     """At its next renewal. What it has sent by then may still arrive."""
     cluster.run_controller()
     removed_later(domain("doomed"))
-    eventually("the domain has its children", lambda: cluster.condition("doomed", "Ready")["reason"], "Idle", within=20)
+    eventually("the domain has its children", lambda: cluster.condition("doomed", "Ready")["reason"], "Idle")
     uid = cluster.get("computedomain", "doomed")["metadata"]["uid"]
     # Ended meanwhile, or it would remove the labels as of nodes that no pod uses.
     cluster.end_controller()
@@ -73,27 +72,31 @@ def test_a_lease_that_is_stolen_during_a_deletion_ends_all_writing(cluster, remo
     cluster.run_controller("--logging-format", "json", kubeconfig=slow_way)
     since = cluster.audit_size()
     cluster.kubectl("delete", "computedomain", "doomed", "--wait=false")
-    eventually("labels are removed", lambda: cluster.audited("patch", "nodes", since), within=20)
+    eventually("labels are removed", lambda: cluster.audited("patch", "nodes", since))
     stolen = now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     cluster.kubectl("patch", "lease", "-n", DRIVER, "cdom-controller", "--type=merge", "-p",
                     f'{{"spec": {{"holderIdentity": "thief", "renewTime": "{stolen}"}}}}')
     said = re.compile(r'"ts":"([^"]+)".*"msg":"No more writes are sent"')
-    seen = time_of(said.search(eventually("the controller's log", cluster.controller_log, said, within=20))[1])
+    log = eventually("the controller's log", cluster.controller_log, said)
+    seen = time_of(said.search(log)[1])
     cluster.end_controller()
 
     left = labelled(cluster, uid)
-    (theft,) = [time_of(one["requestReceivedTimestamp"]) for one in cluster.audit_entries(since)
+    (theft,) = [time_of(one["stageTimestamp"]) for one in cluster.audit_entries(since)
                 if one["verb"] == "patch" and one["objectRef"]["resource"] == "leases" and one["userAgent"].startswith("kubectl/")]
+    renewals = [(one["verb"], one["responseStatus"]["code"]) for one in cluster.requests_of(ACCOUNT, since)
+                if one["objectRef"].get("name") == "cdom-controller" and time_of(one["stageTimestamp"]) > theft]
     written = [(time_of(one["requestReceivedTimestamp"]), one["verb"], one["objectRef"]["resource"], one["objectRef"].get("name"))
                for one in cluster.requests_of(ACCOUNT, since) if one["verb"] not in READS]
     last = max(written)[0]
     print(f"{left} of {COUNT} labels are left; seen {(seen - theft).total_seconds():.3f} s after the theft, "
           f"last write {(last - theft).total_seconds():.3f} s after it")
     assert 0 < left < COUNT, "no deletion was under way"
+    # Its next renewal was refused, and when it looked why, it stopped.
+    assert renewals[:2] == [("update", 409), ("get", 200)]
+    assert "The term is over, because another replica holds the Lease" in log
     # Both by the clock of this machine.
-    assert len([one for one in written if (one[0] - seen).total_seconds() > 0.1]) <= UNDER_WAY
-    assert [one for one in written if (one[0] - seen).total_seconds() > LATENCY + 4] == []
-    assert (last - theft).total_seconds() < RENEW_DEADLINE
+    assert len([one for one in written if one[0] > seen]) <= UNDER_WAY
     assert cluster.get("lease", "cdom-controller", DRIVER)["spec"]["holderIdentity"] == "thief"
 
     cluster.kubectl("delete", "lease", "-n", DRIVER, "cdom-controller")
