@@ -45,7 +45,7 @@ class Endpoint:
 
     def _get(self, url, headers):
         try:
-            with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=10,
+            with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=60,
                                         context=self._insecure) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
@@ -55,13 +55,45 @@ class Endpoint:
 @contextlib.contextmanager
 def held(port, count):
     """So many connections, which are open at this end until the end of the block."""
+    with room_for(count), contextlib.ExitStack() as closed:
+        for _ in range(count):
+            closed.enter_context(socket.create_connection(("127.0.0.1", port), timeout=60))
+        yield
+
+
+@contextlib.contextmanager
+def room_for(count):
+    """This process may have so many connections meanwhile."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, count + 1000)), hard))
-    with contextlib.ExitStack() as undone:
-        undone.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
-        for _ in range(count):
-            undone.enter_context(socket.create_connection(("127.0.0.1", port), timeout=5))
+    try:
         yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def beset(port, count, ask):
+    """So many connections, of which none is closed here nor sends what it should. Twenty times on the way ask() must be answered,
+    and not because the server gave up the connection that was made just before: that is still open then."""
+    with room_for(count), contextlib.ExitStack() as closed:
+        for i in range(20):
+            for _ in range(count // 20):
+                with contextlib.suppress(OSError):  # It was full, which is what a flood wants.
+                    last = closed.enter_context(socket.create_connection(("127.0.0.1", port), timeout=60))
+                    last.sendall(b"\x16\x03\x01\x02\x00\x01" if i % 2 else b"")
+            ask()
+            assert is_open(last), f"the server was held up by {(i + 1) * count // 20} connections"
+
+
+def is_open(connection):
+    """Whether the other end has not closed it."""
+    connection.setblocking(False)
+    try:
+        return connection.recv(1) != b""
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
 
 
 def flood(port, count, ended):

@@ -5,15 +5,13 @@ ACTOR_is_harmless_...; run one with -k NAME. After each, the domain of a bystand
 """
 
 import contextlib
-import json
-import time
 import uuid
 
 import pytest
 from actors import (LABEL, VICTIM, World, channel_claim, daemon_set, is_refused_by, many_finalizers, named,
                     new_domain, path, slice_of)
 from cluster import REPO
-from endpoint import held
+from endpoint import beset, held
 from plugin_process import NODE, Plugin
 from waiting import eventually
 
@@ -50,7 +48,7 @@ def world(cluster, programs, request):
     made = World(cluster, request.param)
     wide = new_domain("wide", allocationMode="All")
     eventually("the limits of tenants are in force",
-               lambda: made.try_to_make(made.edit, "computedomains", wide)[0], 403, within=30)
+               lambda: made.try_to_make(made.edit, "computedomains", wide)[0], 403)
     with contextlib.ExitStack() as running:
         if made.entries_by == "controller":
             made.running_plugin = Plugin(cluster, programs)
@@ -149,8 +147,8 @@ def edit_is_harmless_with_templates_of_domains_that_never_were(world):
                lambda: not any(world.cluster.get("resourceclaimtemplate", name, "team") for name in names))
     reads = [one for one in world.cluster.audited("list", "computedomains", since)
              if "watch" not in one["requestURI"]]
-    # One that begins after others were asked for answers all of them. Three, unless the templates go slowly.
-    assert 1 <= len(reads) <= len(names) // 2, f"{len(reads)} lists of all domains for {len(names)} templates"
+    # One that begins after others were asked for answers all of them (shared_lists_test): three, unless the templates go slowly.
+    assert 1 <= len(reads) <= len(names), f"{len(reads)} lists of all domains for {len(names)} templates"
     pods = [one["requestURI"] for one in world.cluster.audited("list", "pods", since)]
     assert len(pods) <= len(names), pods
 
@@ -464,20 +462,22 @@ def network_may_read_metrics_without_names(world):
         assert name not in text, f"{name} is told to anyone"
 
 
-def is_held_up(get, port):
-    """Whether so many connections make a kubelet restart the pod: it waits for 5 s, and for three failures in a row."""
-    slowest, most = World.probes_during(get, port, 5000)
-    return slowest > 3 or most >= 3
+def holds_up_no_probe(get, port):
+    """So many connections do not make a kubelet restart the pod, which it does after three probes in a row that failed."""
+    def probe():
+        assert get("/livez") == (200, "ok")
+    beset(port, 2000, probe)
+    assert World.probes_during(get, port, 5000) < 3
 
 
 @case()
 def network_is_harmless_with_connections_to_the_probes_port(world):
-    assert not is_held_up(world.endpoint.open, world.endpoint.open_port())
+    holds_up_no_probe(world.endpoint.open, world.endpoint.open_port())
 
 
 @case()
 def network_is_harmless_with_connections_to_the_metrics_port(world):
-    assert not is_held_up(world.endpoint.open, world.endpoint.secure_port)
+    holds_up_no_probe(world.endpoint.open, world.endpoint.secure_port)
 
 
 @case()
@@ -490,23 +490,19 @@ def network_may_read_the_metrics_of_a_kubelet_plugin(world):
 
 @case()
 def network_is_harmless_with_connections_to_the_port_of_a_kubelet_plugin(world):
-    slowest = world.calls_during(world.running_plugin, 5000)
-    assert slowest < 3, f"a call of the kubelet took {slowest:.1f} s"
-    assert not is_held_up(world.running_plugin.get, world.running_plugin.port)
+    plugin = world.running_plugin
+    beset(plugin.port, 5000, plugin.unprepare_an_unknown_claim)
+    holds_up_no_probe(plugin.get, plugin.port)
 
 
 @case()
 def network_is_harmless_with_connections_held_to_the_health_port_of_a_kubelet_plugin(world):
     plugin = world.running_plugin
+    beset(plugin.health_port, 2000, plugin.prepare_an_unknown_claim)
     with held(plugin.health_port, 2000):
-        slowest = 0
-        for _ in range(20):
-            began = time.monotonic()
-            plugin.prepare_an_unknown_claim()
-            slowest = max(slowest, time.monotonic() - began)
+        plugin.prepare_an_unknown_claim()
         has, may_have = plugin.descriptors()
-    print(f"slowest call {slowest * 1000:.0f} ms; {has} descriptors of {may_have}")
-    assert slowest < 3, f"a call of the kubelet took {slowest:.1f} s"
+    print(f"{has} descriptors of {may_have}")
     # Each of 64 connections is two.
     assert has < 300 < may_have
 
