@@ -13,6 +13,8 @@ from process import Process
 from waiting import eventually
 
 MOST = 96 << 20  # The limit of the controller's Deployment is 128 MiB.
+MOST_OF_ONE = 32 << 20  # Of a controller with one worker, which has one reply in memory at a time.
+REPLIES = 8  # So many are in memory at most, however many workers there are: pkg/kube/runtime/shared_lists_test.cc.
 KUBECONFIG = """apiVersion: v1
 kind: Config
 clusters: [{{name: c, cluster: {{server: "{url}"}}}}]
@@ -29,14 +31,14 @@ def peak_of(process):
 
 def start(bin_folder, folder, config, name):
     return Process(name, [bin_folder / "compute-domain-controller", "--kubeconfig", config, "--namespace", "cdom-system",
-                          "--image-name", "cdom:test", "--http-endpoint", "127.0.0.1:0"],
+                          "--image-name", "cdom:test", "--http-endpoint", "127.0.0.1:0", "--workers", "1"],
                    folder, {"POD_NAME": name})
 
 
 def has_made_passes(process, count):
     """Whether that controller has made so many passes, or all that there were to make."""
     port = re.findall(r"Serving health and metrics.*?port[=\"]+(\d+)", process.log.read_text())[-1]
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
         text = answer.read().decode()
     [added] = re.findall(r"^workqueue_adds_total\S* (\d+)$", text, re.MULTILINE)
     made = re.findall(r"^controller_runtime_reconcile_total\S* (\d+)$", text, re.MULTILINE)
@@ -45,7 +47,8 @@ def has_made_passes(process, count):
 
 @pytest.mark.parametrize("plural", sorted(KINDS))
 def test_REV3_X1_controllers_stay_small_whatever_objects_carry(plural, programs, tmp_path, request):
-    """Both replicas, while they read all of it, and once more after a restart."""
+    """Both replicas, while they read all of it, and once more after a restart. With one worker: how many replies of how many
+    workers are in memory together is a matter of how busy the machine is, so the most is computed."""
     count = request.config.getoption("--large-objects")
     server = LargeObjects(plural, count)
     config = tmp_path / "kubeconfig"
@@ -63,7 +66,7 @@ def test_REV3_X1_controllers_stay_small_whatever_objects_carry(plural, programs,
                 # What follows the first reads: plans, and writes that are refused. A pass that reads all objects by itself takes
                 # so long on this server that the reads of many passes are counted instead.
                 eventually("each domain had a pass, or passes read everything again and again",
-                           lambda: has_made_passes(leader, count) or server.listed >= 10 * count, within=300)
+                           lambda: has_made_passes(leader, count) or server.listed >= 5 * count, within=300)
                 assert all(each.is_running() for each in both)
                 peaks += [peak_of(each) for each in both]
             finally:
@@ -73,7 +76,8 @@ def test_REV3_X1_controllers_stay_small_whatever_objects_carry(plural, programs,
         server.stop()
     print(f"{plural}: {count} objects, {len(server.item(0)) >> 10} KiB each, peaks "
           + ", ".join(f"{peak / (1 << 20):.1f} MiB" for peak in peaks))
-    assert max(peaks) < MOST
+    assert max(peaks) < MOST_OF_ONE
+    assert min(peaks) + REPLIES * (max(peaks) - min(peaks)) < MOST
 
 
 @pytest.fixture(scope="module")
