@@ -278,6 +278,12 @@ class Cluster(ControlPlane):
         """What it has logged since it was run, or since log_size() was that."""
         return self.controller.log.read_text()[since:]
 
+    def said_twice(self, pattern):
+        """The lines of its log that match and came more than once, but for their time."""
+        lines = [re.sub(r"^([A-Z])\d{4} [\d:.]+ +\d* *", r"\1 ", line) for line in self.controller_log().splitlines()
+                 if re.search(pattern, line)]
+        return sorted({line for line in lines if lines.count(line) > 1})
+
     def log_size(self):
         return len(self.controller.log.read_text())
 
@@ -290,7 +296,7 @@ class Cluster(ControlPlane):
 
     def controller_get(self, what, path):
         """The text of that page of the controller. `what` as in port_of()."""
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port_of(what)}{path}", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port_of(what)}{path}", timeout=60) as answer:
             return answer.read().decode()
 
     def is_refused_to_the_controller(self, *arguments):

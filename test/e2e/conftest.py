@@ -37,6 +37,7 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "since_kubernetes(version, reason): not run on an older version, which lacks what the reason names")
+    config.addinivalue_line("markers", "timing: looks at a clock; runs in the quiet lane, alone, after all else")
     if config.getoption("--keep"):
         config.option.maxfail = 1
 

@@ -1,7 +1,5 @@
 """A domain with workers that several cases share, because it takes seconds to make."""
 
-import time
-
 from cluster import Setup
 from namespaces import Namespace
 from objects import CLIQUE, domain, workers
@@ -19,27 +17,27 @@ class Crew(Namespace):
         self.before = shapes(snapshot(cluster))
 
     def settle(self, count=4):
-        """That many workers, each on a ready member; made if they do not exist. Returns how many seconds that took."""
-        began = time.monotonic()
+        """That many workers, each on a ready member; made if they do not exist. Returns status."""
         if not self.exists("computedomain", "crew"):
             self.apply(domain("crew"), workers("crew", count, one_clique=True))
-        self.scale(count, within=90)
-        return time.monotonic() - began
+        return self.scale(count, within=90)
 
     def scale(self, count, within=60):
+        """Returns status once so many workers are each on a ready member."""
         self.kubectl("scale", "deployment", "crew", "--replicas", str(count))
-        self.is_in_step("crew", count, within)
+        return self.is_in_step("crew", count, within)
 
     def node(self):
         """One of the members."""
         return self.members("crew")[0]
-
-    def indices(self):
-        """Each member's index, by the node's name."""
-        return {one["name"]: one["index"] for one in self.status("crew")["nodes"]}
 
     def clique_beside(self, node):
         """The clique of the node, and the other one."""
         own = self.field("crew", node, "cliqueID")
         others = {one["metadata"]["labels"].get(CLIQUE, own) for one in self.cluster.kubectl_json("get", "nodes")["items"]} - {own}
         return own, min(others)
+
+
+def indices(status):
+    """Each member's index, by the node's name."""
+    return {one["name"]: one["index"] for one in status["nodes"]}

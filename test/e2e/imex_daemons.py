@@ -57,11 +57,13 @@ class Daemons(Namespace):
         self._are_gone()
         self.domain = None
 
-    def stop(self):
+    def stop(self, together=True):
         """All are told to end, and do so with status 0 and without an IMEX."""
         for one in self.daemons.values():
             if one.process.is_running():
                 os.kill(one.process.pid, signal.SIGTERM)
+            if not together:
+                eventually("exit status", one.process.status, 0)
         eventually("exit statuses", lambda: {node: one.process.status() for node, one in self.daemons.items()},
                    dict.fromkeys(self.daemons, 0))
         assert {node: one.imex() for node, one in self.daemons.items()} == {node: [] for node in self.daemons}
@@ -81,19 +83,19 @@ class Daemons(Namespace):
     def reports(self):
         return {one["spec"]["nodeName"]: json.loads(one["metadata"].get("annotations", {}).get("cdom.dev/imex", "{}")) for one in self.pods()}
 
-    def all_report(self, within):
+    def all_report(self, within=60):
         """Waits until each is ready, knows its index and reaches all others."""
         def get():
             return {node: (said.get("state"), said.get("index", -1) >= 0, said.get("unreachableCount")) for node, said in self.reports().items()}
         eventually("what daemons report", get, dict.fromkeys(self.daemons, ("READY", True, 0)), within)
 
-    def all_are_connected(self, within):
+    def all_are_connected(self):
         """Waits until each member of each clique has a connection with each."""
         sizes = {}
         for one in self.daemons.values():
             sizes.setdefault(one.clique, []).append(one)
         eventually("connections in each clique", lambda: {clique: those[0].connections() for clique, those in sizes.items()},
-                   {clique: len(those) ** 2 for clique, those in sizes.items()}, within)
+                   {clique: len(those) ** 2 for clique, those in sizes.items()})
 
     def members_ready(self):
         """Reason and message of that condition."""
@@ -140,13 +142,13 @@ class Daemons(Namespace):
         for one in self.daemons.values():
             one.start(self.domain, uid)
         with concurrent.futures.ThreadPoolExecutor(1) as beside:
-            connected = beside.submit(lambda: self.all_are_connected(60) or time.time())
+            connected = beside.submit(lambda: self.all_are_connected() or time.time())
             self._probe()
             times = {"connected": connected.result()}
         eventually("the domain", lambda: [self.status(self.domain)[name] for name in ("status", "members")],
                    ["Ready", f"{self.count}/{self.count}"])
         if writer == "controller":
-            self.all_report(60)
+            self.all_report()
         answered = [one for one in cluster.audit_entries(since) if "objectRef" in one]
         times |= self._times(writer, answered, launched)
         after = {name: round((at - launched) * 1000) for name, at in times.items()}

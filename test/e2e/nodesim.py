@@ -60,7 +60,7 @@ class NodeSim:
 
     def state(self):
         """What every node runs, has prepared, and waits for."""
-        with urllib.request.urlopen(f"{self.url}/state", timeout=10) as answer:
+        with urllib.request.urlopen(f"{self.url}/state", timeout=60) as answer:
             return json.load(answer)
 
     def end(self):
@@ -68,5 +68,5 @@ class NodeSim:
 
     def _post(self, command, **query):
         request = urllib.request.Request(f"{self.url}/{command}?{urllib.parse.urlencode(query)}", method="POST")
-        with urllib.request.urlopen(request, timeout=10):
+        with urllib.request.urlopen(request, timeout=60):
             pass

@@ -25,7 +25,7 @@ def install_crds(cluster, whose):
         served = json.loads(cluster.kubectl("get", "--raw", "/openapi/v3/apis/resource.nvidia.com/v1beta1"))
         schema = served["components"]["schemas"]["com.nvidia.resource.v1beta1.ComputeDomain"]
         return "conditions" in schema["properties"]["status"]["properties"]
-    eventually("status has conditions", has_conditions, whose == "cdom", within=30)
+    eventually("status has conditions", has_conditions, whose == "cdom")
 
 
 def template_of(namespace, name, uid, target, device_class, parameters):

@@ -106,7 +106,7 @@ class Placed:
 
     def places(self, domain_name):
         """Waits until a new pod of the domain gets its label."""
-        eventually("a pod is placed", lambda: LABEL in self.probe(domain_name)[0], within=30)
+        eventually("a pod is placed", lambda: LABEL in self.probe(domain_name)[0])
 
     def end(self):
         """Of workloads, pods and domains: each collection in one request."""

@@ -161,7 +161,7 @@ class Plugin:
 
     def get(self, path):
         """Status and text of its port."""
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=60) as answer:
             return answer.status, answer.read().decode()
 
     def prepare(self, claim):
@@ -209,8 +209,8 @@ class Plugin:
         """Where Linux tells of its process."""
         return pathlib.Path(f"/proc/{self._process.pid}")
 
-    def status(self, name):
-        """A number of /proc's status."""
+    def number(self, name):
+        """Of that name in /proc's status."""
         return int(re.search(rf"^{name}:\s+(\d+)", (self.process / "status").read_text(), re.MULTILINE)[1])
 
     def faults_of_programs(self):

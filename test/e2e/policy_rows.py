@@ -76,7 +76,7 @@ class Policies:
         lines = (FOLDER / "policies_objects.yaml").read_text().splitlines(keepends=True)
 
         def apply(text):
-            eventually("the objects of the rows are taken", lambda: self.cluster.kubectl("apply", "-f", "-", stdin=text), within=30)
+            eventually("the objects of the rows are taken", lambda: self.cluster.kubectl("apply", "-f", "-", stdin=text))
         apply(self.fill("".join(line for line in lines if "kind: ComputeDomainClique," not in line)))
         self.names.update(pod_uid=self._uid(self.names["pod"]), peer_uid=self._uid(self.names["peer"]))
         # Now their owner exists.
@@ -137,7 +137,7 @@ class Policies:
     @contextlib.contextmanager
     def replaced_by(self, folder):
         """With this kustomization; afterwards all is as in manifests again."""
-        eventually(f"{folder.name} is applied", lambda: self.cluster.kubectl("apply", "-k", folder), within=30)
+        eventually(f"{folder.name} is applied", lambda: self.cluster.kubectl("apply", "-k", folder))
         try:
             yield
         finally:
@@ -147,7 +147,7 @@ class Policies:
     def replace(self, objects):
         text = as_list(objects)
         # Meanwhile the API server writes the status of the policies, which is a conflict.
-        eventually("they are replaced", lambda: self.cluster.kubectl("replace", "-f", "-", stdin=text), within=30)
+        eventually("they are replaced", lambda: self.cluster.kubectl("replace", "-f", "-", stdin=text))
 
 
 @pytest.fixture(scope="module")

@@ -29,7 +29,7 @@ class Prometheus:
         self._gpus = self._folder / "gpus.txt"
         self._gpus.write_text("")
         self._dcgm = Process("dcgm", [MONITORING / "dcgm.py", self._gpus], self._folder)
-        dcgm = eventually("the exporter says its port", lambda: self._dcgm.out.read_text().strip(), within=20)
+        dcgm = eventually("the exporter says its port", lambda: self._dcgm.out.read_text().strip())
         (self._folder / "rules.yaml").write_text(rules)
         token = self._folder / "prometheus.token"
         token.write_text(self._token(cluster))
@@ -91,13 +91,13 @@ class Prometheus:
 
     def shows(self, query, value):
         """Waits until the answer is one series of that value."""
-        eventually(query, lambda: [number for _, number in self.ask(query)], [value], within=75)
+        eventually(query, lambda: [number for _, number in self.ask(query)], [value], within=120)
 
     def firing(self, alert, labels=""):
         """How many such alerts fire."""
         return len(self.ask(f'ALERTS{{alertname="{alert}",alertstate="firing"{labels and ","}{labels}}}'))
 
-    def fires(self, alert, labels="", within=75):
+    def fires(self, alert, labels="", within=120):
         eventually(f"{alert} {labels} fires", lambda: self.firing(alert, labels), within=within)
 
     def alerts(self, alert, labels=""):

@@ -58,7 +58,7 @@ def recording(cluster, kind, fields, *options):
     """A Recorder, which at the end has recorded each object as it is then."""
     one = Recorder(cluster, kind, fields, *options)
     try:
-        eventually(f"{kind} are recorded", one.lines, within=20)
+        eventually(f"{kind} are recorded", one.lines)
         yield one
         eventually(f"{kind} whose last change is not recorded", one.not_shown, [])
     finally:

@@ -95,11 +95,11 @@ class Roles:
         assert less != rules
         try:
             self._set(right, [one for one in less if one["verbs"]])
-            eventually(f"{account} lacks {right}", lambda: not self._may(account, right), within=30)
+            eventually(f"{account} lacks {right}", lambda: not self._may(account, right))
             yield
         finally:
             self._set(right, rules)
-            eventually(f"{account} has {right} again", lambda: self._may(account, right), within=30)
+            eventually(f"{account} has {right} again", lambda: self._may(account, right))
 
     def show_needed(self, right, account, work, log=None):
         """Without the right, the API server refuses what `work` begins, and the text of `log` names the right, if given."""
@@ -108,7 +108,7 @@ class Roles:
             work()
             eventually(f"the API server refuses {right}", lambda: was_refused(self._cluster, account, right, since))
             if log:
-                eventually(f"the log names {right}", lambda: names(log(), right), within=10)
+                eventually(f"the log names {right}", lambda: names(log(), right))
 
     def _rules(self, kind, role):
         return self._cluster.get(kind, role, "cdom-system")["rules"]

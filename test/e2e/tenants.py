@@ -25,7 +25,7 @@ def tenants(cluster):
     def may_create():
         return [cluster.kubectl("auth", "can-i", "create", "computedomains.resource.nvidia.com", "-n", namespace, "--as", user,
                                 check=False).strip() for namespace, user in (("team", "edit"), ("team", "admin"), ("other", "neighbour"))]
-    eventually("Kubernetes has put the roles together", may_create, ["yes"] * 3, within=30)
+    eventually("Kubernetes has put the roles together", may_create, ["yes"] * 3)
     yield cluster
     cluster.kubectl("delete", "rolebinding", "operator", "-n", "cdom-system")
     cluster.kubectl("delete", "namespaces", "team", "other", "--timeout=90s")

@@ -23,15 +23,15 @@ def backup(namespace):
     namespace.is_idle("saved")
     found = namespace.get("computedomain", "saved"), namespace.get("resourceclaimtemplate", "saved-channel")
     assert found[0]["metadata"]["finalizers"]
-    namespace.delete("computedomain", "saved", timeout=30)
-    eventually("the template", lambda: namespace.get("resourceclaimtemplate", "saved-channel"), None, within=20)
+    namespace.delete("computedomain", "saved")
+    eventually("the template", lambda: namespace.get("resourceclaimtemplate", "saved-channel"), None)
     return found
 
 
 def serves_pods(namespace):
     namespace.apply(pod_on("user", "node-001", "saved-channel"))
     namespace.is_used("saved", within=60)
-    namespace.delete("pod", "user", timeout=30)
+    namespace.delete("pod", "user")
     namespace.delete("computedomain", "saved", timeout=60)
 
 

@@ -29,7 +29,7 @@ def end_after(namespace, app, seconds):
 
 def test_REV3_W4_a_job_whose_pods_end_one_after_the_other_raises_no_warning(namespace, writer):
     namespace.apply(domain("calm"), job("calm", 4, -1))
-    eventually("four pods exist", lambda: namespace.list("pods", "app=calm"), lambda found: len(found) == 4, within=20)
+    eventually("four pods exist", lambda: namespace.list("pods", "app=calm"), lambda found: len(found) == 4)
     namespace.is_used("calm", 4, within=60)
     eventually("they are ready", lambda: len(namespace.ready_pods("app=calm")), 4)
     end_after(namespace, "calm", (4, 7, 10, 13))
@@ -67,7 +67,7 @@ def test_REV3_W4_a_daemon_that_does_not_start_within_30_seconds_is_a_warning_wit
     node = "node-005"
     cluster.nodesim.stall_daemon(node)
     namespace.apply(domain("stuck"), pod_on("stuck", node, "stuck-channel"))
-    namespace.says("stuck", "MembersStarting", f": {node}; 0/1 members are ready", within=30)
+    namespace.says("stuck", "MembersStarting", f": {node}; 0/1 members are ready")
     ready = namespace.says("stuck", "MembersNotReady", f"^Not ready: {node}", within=60)
     namespace.tells("stuck", f"Warning MembersNotReady Not ready: {node}")
     command = ready["message"].partition("For administrators: `kubectl ")[2].partition("`")[0].split()

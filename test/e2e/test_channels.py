@@ -26,32 +26,28 @@ def test_sdn17_02_both_device_classes_exist_and_each_node_publishes_both_devices
 @pytest.mark.parametrize("mode", ["Single", "All"])
 def test_a_pod_gets_its_channel_and_status_has_no_nodes_after_it_ends(cluster, namespace, mode):
     namespace.apply(domain("inject", num_nodes=1, mode=mode))
-    assert namespace.status("inject").get("status") != "Ready"
+    eventually("the domain's status", lambda: namespace.status("inject")["status"], "NotReady")
     namespace.apply(pod_on("inject", "node-005", "inject-channel"))
     namespace.kubectl("wait", "--for=condition=Ready", "pod/inject", "--timeout=100s")
-    namespace.is_ready("inject", 1, within=20)
-    assert namespace.status("inject")["status"] == "Ready"
+    namespace.says("inject", "AllMembersReady", "^All 1/1", and_also={"status": "Ready"})
     uid = namespace.uid("inject")
     parameters = [config["opaque"]["parameters"] for claim in namespace.list("resourceclaims")
                   for config in claim["spec"]["devices"]["config"]]
     assert [(one["domainID"], one["allocationMode"]) for one in parameters] == [(uid, mode)]
     assert uid in cluster.kubectl("get", "pods", "-n", DRIVER, "-o", "name")
-    namespace.delete("pod", "inject", timeout=10)
-    eventually("status has no nodes", lambda: namespace.status("inject"),
-               lambda status: status["status"] and "nodes" not in status, within=20)
-    assert namespace.status("inject")["status"] == "NotReady"
-    namespace.delete("computedomain", "inject", timeout=30)
+    namespace.delete("pod", "inject")
+    eventually("status without nodes", lambda: namespace.status("inject"),
+               lambda status: status["status"] == "NotReady" and "nodes" not in status)
+    namespace.delete("computedomain", "inject")
 
 
 @pytest.mark.usefixtures("nothing_is_left")
 def test_num_nodes_is_waited_for_and_does_not_limit(namespace):
     namespace.apply(domain("counted", num_nodes=2), workers("counted", 1, one_clique=True))
-    namespace.says("counted", "WaitingForMembers", "^1 of spec.numNodes 2", within=60)
-    assert namespace.status("counted")["status"] == "NotReady"
+    namespace.says("counted", "WaitingForMembers", "^1 of spec.numNodes 2", and_also={"status": "NotReady"})
     namespace.kubectl("scale", "deployment", "counted", "--replicas", "3")
     namespace.kubectl("wait", "--for=condition=MembersReady", "computedomain/counted", "--timeout=60s")
-    namespace.is_in_step("counted", 3)
-    assert namespace.status("counted")["status"] == "Ready"
+    assert namespace.is_in_step("counted", 3)["status"] == "Ready"
     namespace.delete("deployment", "counted")
     namespace.delete("computedomain", "counted")
 
@@ -70,9 +66,9 @@ def test_kubectl_shows_the_columns_of_the_readme_and_describes_conditions_and_ev
     assert [line for line in readme if row.fullmatch(line)]
 
     cluster.nodesim.stall_daemon("node-006")
-    namespace.says("columns", "MembersNotReady", "node-006", within=30)
+    namespace.says("columns", "MembersNotReady", "node-006")
     eventually("describe shows the Event", lambda: namespace.kubectl("describe", "cdom", "columns").partition("Events:\n")[2],
-               re.compile("Warning +MembersNotReady .*node-006"), within=10)
+               re.compile("Warning +MembersNotReady .*node-006"))
     described = namespace.kubectl("describe", "cdom", "columns")
     for kind in ("Accepted", "Provisioned", "MembersReady", "Ready", "InUse"):
         assert re.search(rf"^ +Type: +{kind}$", described, re.MULTILINE), described

@@ -367,7 +367,7 @@ def test_beside_in_a_namespace_without_nvidias_controller_the_notes_warn(helm, r
 def test_the_gpu_operator_has_the_fields_that_the_page_sets_and_none_for_replicas(cluster, removed_later):
     fixture = yaml.safe_load((REPO / "test/fixtures/nvidia/gpuclusters.yaml").read_text())
     removed_later(fixture)
-    cluster.kubectl("wait", "--for=condition=Established", f"crd/{fixture['metadata']['name']}", "--timeout=30s")
+    cluster.kubectl("wait", "--for=condition=Established", f"crd/{fixture['metadata']['name']}", "--timeout=60s")
     (text,) = [one for one in blocks("docs/switch.md", "yaml") if "draDriver" in one]
     page = yaml.safe_load(text)
     made = {"apiVersion": "nvidia.com/v1alpha1", "kind": "GPUCluster", "metadata": {"name": "gpu-cluster"}, **page}

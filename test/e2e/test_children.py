@@ -21,8 +21,8 @@ def use(namespace, name, node):
     namespace.is_used(name, within=90)
 
 
-def exists(namespace, kind, name, within=20):
-    eventually(f"{kind} {name} exists", lambda: namespace.get(kind, name), within=within)
+def exists(namespace, kind, name):
+    eventually(f"{kind} {name} exists", lambda: namespace.get(kind, name))
 
 
 def test_a_template_name_that_is_taken_is_reported_and_used_once_free(namespace):
@@ -30,8 +30,7 @@ def test_a_template_name_that_is_taken_is_reported_and_used_once_free(namespace)
              "spec": {"spec": {"devices": {"requests": [{"name": "a", "exactly": {"deviceClassName": "b"}}]}}}}
     namespace.apply(taken)
     namespace.apply(domain("clash"))
-    namespace.says("clash", "TemplateNameTaken", f"{namespace.name}/clash-channel")
-    assert namespace.status("clash")["status"] == "NotReady"
+    namespace.says("clash", "TemplateNameTaken", f"{namespace.name}/clash-channel", and_also={"status": "NotReady"})
     assert namespace.exists("resourceclaimtemplate", "clash-channel"), "it is not the domain's"
     namespace.delete("resourceclaimtemplate", "clash-channel")
     namespace.is_idle("clash", within=60)
@@ -39,18 +38,18 @@ def test_a_template_name_that_is_taken_is_reported_and_used_once_free(namespace)
     second["spec"]["channel"]["resourceClaimTemplate"]["name"] = "clash-channel"
     namespace.apply(second)
     namespace.says("second", "TemplateNameTaken", "belongs to ComputeDomain clash. Create this domain again with another")
-    namespace.delete("computedomain", "second", timeout=30)
+    namespace.delete("computedomain", "second")
     (owner,) = namespace.get("resourceclaimtemplate", "clash-channel")["metadata"]["ownerReferences"]
     assert owner["name"] == "clash"
-    namespace.delete("computedomain", "clash", timeout=30)
-    eventually("the template", lambda: namespace.get("resourceclaimtemplate", "clash-channel"), None, within=20)
+    namespace.delete("computedomain", "clash")
+    eventually("the template", lambda: namespace.get("resourceclaimtemplate", "clash-channel"), None)
 
 
 def test_a_child_that_is_changed_or_deleted_is_repaired(cluster, namespace):
     namespace.apply(domain("repaired"))
     exists(namespace, "resourceclaimtemplate", "repaired-channel")
     name = namespace.daemon_set("repaired")
-    eventually("the DaemonSet exists", lambda: cluster.get("daemonset", name, DRIVER), within=20)
+    eventually("the DaemonSet exists", lambda: cluster.get("daemonset", name, DRIVER))
     edit = {"updateStrategy": {"type": "RollingUpdate"},
             "template": {"spec": {"priorityClassName": "system-node-critical", "hostNetwork": True}}}
     cluster.kubectl("patch", "daemonset", "-n", DRIVER, name, "--type=merge", "-p", json.dumps({"spec": edit}))
@@ -58,13 +57,13 @@ def test_a_child_that_is_changed_or_deleted_is_repaired(cluster, namespace):
     def edited():
         spec = cluster.get("daemonset", name, DRIVER)["spec"]
         return spec["updateStrategy"]["type"], spec["template"]["spec"].get("hostNetwork", False)
-    eventually("strategy and network of the DaemonSet", edited, ("OnDelete", False), within=20)
+    eventually("strategy and network of the DaemonSet", edited, ("OnDelete", False))
     namespace.delete("resourceclaimtemplate", "repaired-channel")
     exists(namespace, "resourceclaimtemplate", "repaired-channel")
     delete_child(cluster, "daemonset", name)
-    eventually("the DaemonSet exists again", lambda: cluster.get("daemonset", name, DRIVER), within=20)
+    eventually("the DaemonSet exists again", lambda: cluster.get("daemonset", name, DRIVER))
     namespace.says("repaired", "ChildrenExist", "exist", kind="Provisioned")
-    namespace.delete("computedomain", "repaired", timeout=30)
+    namespace.delete("computedomain", "repaired")
 
 
 def test_a_child_that_is_deleted_again_and_again_is_counted_in_one_event(cluster, namespace):
@@ -77,10 +76,10 @@ def test_a_child_that_is_deleted_again_and_again_is_counted_in_one_event(cluster
     for count in (1, 2):
         before = uid()
         delete_child(cluster, "daemonset", name)
-        eventually(f"another UID than {before}", uid, lambda now, before=before: now != before, within=20)
-        eventually("how often the Event says that it happened", lambda: namespace.event_count("counted", "Repaired"), count, within=20)
+        eventually(f"another UID than {before}", uid, lambda now, before=before: now != before)
+        eventually("how often the Event says that it happened", lambda: namespace.event_count("counted", "Repaired"), count)
     namespace.tells("counted", "Normal Repaired .*DaemonSet")
-    namespace.delete("computedomain", "counted", timeout=30)
+    namespace.delete("computedomain", "counted")
 
 
 def test_a_daemon_set_is_kept_under_a_job_and_its_deletion_is_told_as_interruption(cluster, namespace):
@@ -92,9 +91,9 @@ def test_a_daemon_set_is_kept_under_a_job_and_its_deletion_is_told_as_interrupti
     # As it says, word for word.
     command = re.search(r"kubectl (annotate [a-z]+ -n [a-z0-9-]+ [a-z0-9.-]+ cdom.dev/allow-deletion=true)", said)
     cluster.kubectl(*command[1].split())
-    cluster.kubectl("delete", "daemonset", "-n", DRIVER, name, "--timeout=20s")
+    cluster.kubectl("delete", "daemonset", "-n", DRIVER, name, "--timeout=60s")
     namespace.tells("broken", rf"Warning DaemonsInterrupted .*DaemonSet {DRIVER}/{name} was deleted.*"
-                    "Every daemon of the domain restarts.*pods/broken on node-002", within=20)
+                    "Every daemon of the domain restarts.*pods/broken on node-002")
     assert re.search(rf"DaemonSet {DRIVER}/{name} was deleted.*which interrupts IMEX under pods/broken on node-002",
                      cluster.controller_log(began))
     namespace.is_used("broken")
@@ -115,12 +114,12 @@ def test_a_second_daemon_set_is_deleted_with_its_pods_while_the_first_serves(clu
     def pods_of_second():
         return len([one for one in cluster.list("pods", DRIVER)
                     if any(owner["name"] == "second" for owner in one["metadata"].get("ownerReferences", []))])
-    eventually("how many pods the second has", pods_of_second, 1, within=30)
+    eventually("how many pods the second has", pods_of_second, 1)
     since = cluster.audit_size()
     with recording(cluster, "computedomains", "{.object.status.members}", "-n", namespace.name) as recorder:
         cluster.run_controller("--membership-writer", writer)
-        eventually("the second DaemonSet", lambda: cluster.get("daemonset", "second", DRIVER), None, within=30)
-        eventually("how many pods the second has", pods_of_second, 0, within=30)
+        eventually("the second DaemonSet", lambda: cluster.get("daemonset", "second", DRIVER), None)
+        eventually("how many pods the second has", pods_of_second, 0)
         namespace.tells("tended", f"Normal DuplicateRemoved .*{DRIVER}/second")
     assert {line.split(" ", 1)[1] for line in recorder.lines()} == {"tended 1/1"}
     assert daemons_on(cluster, "node-001") == was
@@ -146,8 +145,8 @@ def test_a_label_that_is_removed_from_a_child_is_put_back_on_the_same_object(clu
             return metadata["uid"], metadata["labels"]
         was = identity()
         cluster.kubectl("label", "-n", where, kind, child, f"{LABEL}-", f"{LABEL}Target-", f"{LABEL}.cliqueID-")
-        eventually(f"UID and labels of {kind} {child}", identity, was, within=20)
+        eventually(f"UID and labels of {kind} {child}", identity, was)
     namespace.tells("tended", "Normal Repaired .*had lost labels")
-    namespace.is_ready("tended", 1, within=0)
+    namespace.is_ready("tended", 1)
     namespace.delete("pod", "tended")
     namespace.delete("computedomain", "tended")

@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 
 import pytest
 from cluster import Setup
@@ -39,21 +40,22 @@ def refused_requests(cluster):
 
 def test_tokens_of_an_exec_plugin_are_replaced_when_they_expire_or_are_refused(cluster, exec_plugin, namespace):
     token = exec_plugin / "plugin.token"
-    good = token.read_text()
+    good, began = token.read_text(), time.monotonic()
     cluster.run_controller("--leader-election-lease-duration", "60s", "--leader-election-renew-deadline", "50s",
                            "--leader-election-retry-period", "1s", kubeconfig=exec_plugin / "kubeconfig")
     namespace.apply(domain("plugged"))
-    namespace.is_idle("plugged", within=30)
+    namespace.is_idle("plugged")
     assert refused_requests(cluster) == []
     token.write_text("refused")
-    eventually("a token is refused", lambda: refused_requests(cluster), within=20)
+    eventually("a token is refused", lambda: refused_requests(cluster))
     eventually("the log", cluster.controller_log, re.compile("rejected the exec plugin's credentials"))
     token.write_text(good)
     namespace.apply(domain("after"))
-    namespace.is_idle("after", within=30)
-    namespace.delete("computedomain", "plugged", "after", timeout=30)
+    namespace.is_idle("after")
+    namespace.delete("computedomain", "plugged", "after")
     assert cluster.controller_runs()
     log = cluster.controller_log()
     assert "Lost the Lease" not in log
     assert good not in log, "the token is in the log"
-    assert len((exec_plugin / "plugin.runs").read_text().splitlines()) < 15
+    # Its tokens are good for 12 s, and for less if they are refused; requests are far more.
+    assert len((exec_plugin / "plugin.runs").read_text().splitlines()) <= 5 + (time.monotonic() - began) / 3

@@ -35,7 +35,7 @@ class Rollout:
         """The UIDs of the daemons that are ready."""
         return {one["metadata"]["uid"] for one in self.pods(name) if is_ready(one)}
 
-    def serves(self, *names, within):
+    def serves(self, *names, within=60):
         for name in names:
             def get(name=name):
                 ready = conditions(self._namespace.status(name))["Ready"]["status"]
@@ -76,7 +76,7 @@ def test_a_missing_daemon_image_costs_one_daemon_where_allowed_and_none_under_a_
     for name in SIZES:
         namespace.says(name, "RollStopped", r"None is replaced in any domain: (pods/cdom-system/[a-z0-9-]+ on node-[0-9]+ "
                        r"\(.*ImagePullBackOff|The daemon on node-[0-9]+, created from the new template)", kind="Provisioned", within=60)
-        namespace.tells(name, "Warning RollStopped ", within=20)
+        namespace.tells(name, "Warning RollStopped ")
     after = {name: rollout.ready(name) for name in SIZES}
     # One daemon of one domain is gone; those that serve all served before.
     assert sum(len(before[name] - after[name]) for name in MAY_BE_REPLACED) == 1
@@ -89,10 +89,10 @@ def test_a_missing_daemon_image_costs_one_daemon_where_allowed_and_none_under_a_
     rollout.begin("cdom:2", verbosity=2)
     for name in MAY_BE_REPLACED:
         rollout.runs_only(name, "cdom:2", within=120)
-    rollout.serves(*SIZES, within=30)
+    rollout.serves(*SIZES)
     assert rollout.images("shy") == ["cdom:1", "cdom:1"]
     # A daemon that took longer than the deadline has stopped the rollout until it serves; the controller hears of that as we do.
-    namespace.says("shy", "Outdated", "once no pod uses their clique", kind="Provisioned", within=30)
+    namespace.says("shy", "Outdated", "once no pod uses their clique", kind="Provisioned")
     assert rollout.ready("shy") == before["shy"]
     assert rollout.lives() == lives
     # Under its next job it has it, too.

@@ -63,7 +63,7 @@ def is_told(waiting):
 def test_a_name_may_be_used_again_at_once_however_often(cluster, namespace):
     for _ in range(8):
         namespace.create_objects(domain("again"))
-        namespace.delete("computedomain", "again", timeout=30)
+        namespace.delete("computedomain", "again")
     # With a pod in it: the second domain comes as soon as the API server takes it.
     namespace.create_objects(domain("again"), pod_on("again", "node-007", "again-channel"))
     namespace.is_used("again", within=90)
@@ -78,7 +78,7 @@ def test_a_name_may_be_used_again_at_once_however_often(cluster, namespace):
     assert label_of(cluster, "node-007") == after
     assert cluster.kubectl("get", "daemonsets", "-n", DRIVER, "-o", "name").split() == [
         f"daemonset.apps/computedomain-daemon-{after}"]
-    namespace.delete("pod", "second", timeout=30)
+    namespace.delete("pod", "second")
     namespace.delete("computedomain", "again")
 
 
@@ -141,6 +141,5 @@ def succeeds(namespace, name, count, within):
 
 def test_a_domain_without_spec_says_what_to_do(namespace):
     namespace.apply({"apiVersion": "resource.nvidia.com/v1beta1", "kind": "ComputeDomain", "metadata": {"name": "bare"}})
-    namespace.says("bare", "SpecMissing", "create it again")
-    assert namespace.status("bare")["status"] == "NotReady"
-    namespace.delete("computedomain", "bare", timeout=20)
+    namespace.says("bare", "SpecMissing", "create it again", and_also={"status": "NotReady"})
+    namespace.delete("computedomain", "bare")

@@ -85,7 +85,7 @@ def test_domain_is_created_and_deleted_where_one_dra_version_is_served(cluster, 
     cluster.run_controller()
     assert re.search(f"version.*{version}", cluster.controller_log())
     default.apply(domain("old"))
-    default.is_idle("old", within=30)
+    default.is_idle("old")
 
     def requests(namespace, name):
         found = spec_of(cluster, version, namespace, name)["devices"]["requests"]
@@ -97,8 +97,8 @@ def test_domain_is_created_and_deleted_where_one_dra_version_is_served(cluster, 
     def gpus():
         second = requests("default", "old-channel")[1]
         return second["deviceClassName"], second["count"]
-    eventually("GPUs that the template asks for", gpus, ("gpu.nvidia.com", 4), within=30)
-    default.delete("computedomain", "old", timeout=30)
+    eventually("GPUs that the template asks for", gpus, ("gpu.nvidia.com", 4))
+    default.delete("computedomain", "old")
     kinds = f"resourceclaimtemplates.{version}.resource.k8s.io,daemonsets"
     assert cluster.kubectl("get", kinds, "--all-namespaces", "-o", "name") == ""
 
@@ -123,9 +123,8 @@ def test_missing_dra_is_named_and_waited_for(cluster):
     cluster.start_controller()
     default.apply(domain("nodra"))
     default.says("nodra", "DRANotServed", r"resource\.k8s\.io", within=60)
-    lines = [line for line in cluster.controller_log().splitlines() if "resource.k8s.io" in line]
-    assert len(lines) <= 12, lines
+    assert cluster.said_twice("resource.k8s.io") == []
     # The API appears, as after an upgrade; CRDs stand in for it.
     cluster.apply(crd_of("resourceclaims", "ResourceClaim"), crd_of("resourceclaimtemplates", "ResourceClaimTemplate"))
     default.is_idle("nodra", within=90)
-    default.delete("computedomain", "nodra", timeout=30)
+    default.delete("computedomain", "nodra")

@@ -45,7 +45,7 @@ class Scenes:
         if self._writes:
             file.write_text(yaml.safe_dump(self._to_record(name), sort_keys=False, width=120))
         recorded = summary(yaml.safe_load(file.read_text()))
-        eventually(f"{name} is as in {file.name}", lambda: summary(self._namespace.get("computedomain", name)), recorded, within=20)
+        eventually(f"{name} is as in {file.name}", lambda: summary(self._namespace.get("computedomain", name)), recorded)
 
     def _to_record(self, name):
         found = self._namespace.get("computedomain", name)

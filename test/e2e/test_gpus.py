@@ -85,18 +85,18 @@ def test_changed_gpus_replace_the_template_and_not_running_pods(namespace):
     lives, template = namespace.lives("app=change"), uid()
 
     annotate("two")
-    namespace.says("change", "AnnotationInvalid", "cdom.dev/gpus .*use a number from 1 to 31, or All", kind="Accepted", within=30)
+    namespace.says("change", "AnnotationInvalid", "cdom.dev/gpus .*use a number from 1 to 31, or All", kind="Accepted")
     assert uid() == template
 
     annotate("All")
-    eventually("GPUs that the template asks for", lambda: request_of_gpus(namespace, "change"), (None, "All"), within=30)
+    eventually("GPUs that the template asks for", lambda: request_of_gpus(namespace, "change"), (None, "All"))
     namespace.apply(pod("second", "change"))
     runs("second")
     assert counts(namespace) == [(1, 2), (1, 4)]
-    namespace.delete("pod", "second", timeout=30)
+    namespace.delete("pod", "second")
 
     annotate(None)
-    eventually("GPUs that the template asks for", lambda: request_of_gpus(namespace, "change"), None, within=30)
+    eventually("GPUs that the template asks for", lambda: request_of_gpus(namespace, "change"), None)
     assert namespace.lives("app=change") == lives
 
 
@@ -121,7 +121,7 @@ def test_two_containers_share_a_gpu_claim_and_a_channel_in_each_dra_version(clus
                              lambda got: sorted(one[1:] for one in got) == [(0, 1), (1, 0)])
         assert len({nodes for nodes, _, _ in granted}) == 1
         cluster.kubectl("wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/gdc-check", "--timeout=60s")
-        cluster.kubectl("delete", "-f", GDC / "check.yaml", "--timeout=30s")
+        cluster.kubectl("delete", "-f", GDC / "check.yaml", "--timeout=60s")
         default.is_idle("gdc-check", within=60)
     finally:
         cluster.kubectl("delete", "-f", GDC / "check.yaml", "-f", GDC / "domain.yaml", "-f", GDC / "gpu-claim.yaml",
@@ -160,7 +160,7 @@ def test_daemons_and_workload_have_the_selinux_type_that_nodes_need(cluster, nam
     (cluster.folder / "configuration.yaml").write_text(configuration)
     cluster.run_controller("--config", str(cluster.folder / "configuration.yaml"))
     namespace.apply(domain("selinux"))
-    namespace.is_idle("selinux", within=30)
+    namespace.is_idle("selinux")
     daemon = cluster.get("daemonset", namespace.daemon_set("selinux"), "cdom-system")["spec"]["template"]["spec"]
     assert type_of(daemon["containers"][0]) == "nvidia_container_t"
     check = json.loads(cluster.kubectl("create", "--dry-run=server", "-f", GDC / "check-selinux.yaml", "-o", "json"))

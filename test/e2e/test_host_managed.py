@@ -24,7 +24,7 @@ def does_not_begin(cluster, flags, pattern):
 @pytest.mark.usefixtures("nothing_is_left_in_shape")
 def test_a_domain_is_served_by_imex_on_hosts_and_neither_mode_begins_over_the_other(cluster, namespace):
     namespace.apply(domain("daemons"))
-    namespace.is_idle("daemons", within=30)
+    namespace.is_idle("daemons")
     does_not_begin(cluster, ON_HOSTS, f"DaemonSet {DRIVER}/{namespace.daemon_set('daemons')}")
     cluster.run_controller(*DAEMONS)
     namespace.delete("computedomain", "daemons")
@@ -33,11 +33,12 @@ def test_a_domain_is_served_by_imex_on_hosts_and_neither_mode_begins_over_the_ot
     namespace.apply(domain("hosted"), pod_on("hosted", "node-004", "hosted-channel"))
     eventually("where the pod runs", lambda: [namespace.get("pod", "hosted")[part][field] for part, field in (
         ("status", "phase"), ("spec", "nodeName"))], ["Running", "node-004"])
-    namespace.says("hosted", "HostManaged", r"^IMEX runs on the hosts.* Pods use it on node-004\.$", kind="MembersReady", within=10)
-    status = namespace.status("hosted")
+    used = re.compile(r"^IMEX runs on the hosts.* Pods use it on node-004\.$")
+    status = eventually("status", lambda: namespace.status("hosted"),
+                        lambda status: used.search(conditions(status)["MembersReady"]["message"]))
     assert (status["status"], status.get("nodes", []), status.get("members", "")) == ("Ready", [], "")
     said = conditions(status)
-    assert (said["MembersReady"]["status"], said["Ready"]["status"]) == ("Unknown", "True")
+    assert (said["MembersReady"]["reason"], said["MembersReady"]["status"], said["Ready"]["status"]) == ("HostManaged", "Unknown", "True")
     assert (said["Ready"]["reason"], said["Provisioned"]["message"]) == ("HostManaged", "The claim template exists.")
     assert cluster.kubectl("get", "daemonsets,computedomaincliques", "-n", DRIVER, "-o", "name") == ""
     assert cluster.kubectl("get", "nodes", "-l", LABEL, "-o", "name") == ""

@@ -24,8 +24,8 @@ PRICE = 98  # Of a node and hour.
 
 
 def hurried(rules):
-    """The rules in the time of a test: an alert waits for 2 s and looks back 25 s, and a node costs PRICE."""
-    rules = re.sub(r"^    for: .*", "    for: 2s", rules, flags=re.MULTILINE).replace("[2m]", "[25s]")
+    """The rules in the time of a test: an alert waits for 2 s and looks back 40 s, and a node costs PRICE."""
+    rules = re.sub(r"^    for: .*", "    for: 2s", rules, flags=re.MULTILINE).replace("[2m]", "[40s]")
     return rules.replace("vector(50)", f"vector({PRICE})")
 
 
@@ -58,7 +58,7 @@ class Replicas:
     def cliques(self):
         """Of the leader's debug page (node, state, why) of each node."""
         port = re.findall(r"Serving debug pages.*?port[=\"]+(\d+)", self._processes[self.leader()].log.read_text())[-1]
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/debug/cliques", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/debug/cliques", timeout=60) as answer:
             cliques = json.load(answer)
         return [(node["name"], node["state"], node.get("why")) for one in cliques for node in one["nodes"]]
 
@@ -154,13 +154,13 @@ def test_alerts_of_a_killed_node_come_and_go_with_it(world):
     held = members["train"][0]
     free = max(set(world.cluster.nodes()) - set(members["train"]) - set(members["lazy"]))
     alerts = ("CdomMembersMissing", "CdomDomainNotReady", "CdomNodesUnusable")
-    assert {alert: prometheus.alerts(alert) for alert in alerts} == dict.fromkeys(alerts, [])
+    eventually("alerts", lambda: {alert: prometheus.alerts(alert) for alert in alerts}, dict.fromkeys(alerts, []))
     try:
         nodesim.kill(held)
         nodesim.kill(free)
-        prometheus.fires("CdomMembersMissing", 'namespace="insight",name="train"', within=90)
-        prometheus.fires("CdomDomainNotReady", 'name="train"', within=60)
-        prometheus.fires("CdomNodesUnusable", f'clique="{world.clique_of(free)}"', within=60)
+        prometheus.fires("CdomMembersMissing", 'namespace="insight",name="train"')
+        prometheus.fires("CdomDomainNotReady", 'name="train"')
+        prometheus.fires("CdomNodesUnusable", f'clique="{world.clique_of(free)}"')
         prometheus.shows(f'cdom:clique_nodes:max{{clique="{world.clique_of(free)}",state="unusable"}}', 1)
         assert (free, "unusable", "not ready") in world.replicas.cliques()
     finally:
@@ -176,20 +176,22 @@ def test_domain_too_large_for_its_clique_names_free_nodes_until_it_fits(world):
     namespace.says("late", "NoRoomInClique", kind="InUse", within=60, message=(
         rf"The pods of this domain are in clique {world.one}, .* nodes free there: 0, pods that wait: 2\. "
         rf".* Free nodes by clique: {world.other} 6 of 8, {world.one} 0 of 8\.$"))
-    namespace.says("late", "NoRoomInClique", ".", within=10)
+    namespace.says("late", "NoRoomInClique", ".")
     namespace.tells("late", "Warning NoRoomInClique ")
     prometheus.shows('cdom_domain_pods_waiting{name="late"}', 2)
     prometheus.fires("CdomPodsWaiting", 'name="late"')
     world.end_workers("train")
     namespace.is_in_step("late", 6)
     namespace.says("late", "ClaimsReserved", "^Used by [^:]*$", kind="InUse")
-    eventually("alerts CdomPodsWaiting", lambda: prometheus.alerts("CdomPodsWaiting"), [], within=75)
+    eventually("alerts CdomPodsWaiting", lambda: prometheus.alerts("CdomPodsWaiting"), [], within=120)
     world.end_workers("late")
 
 
 def test_no_rule_fails_when_the_leader_is_killed(world):
     prometheus, replicas = world.prometheus, world.replicas
     prometheus.fires("CdomDomainGpusIdle", 'name="lazy"')
+    begun = 'ALERTS_FOR_STATE{alertname="CdomDomainGpusIdle",name="lazy"}'
+    since = prometheus.ask(begun)
     old = replicas.leader()
     (new,) = replicas.ports.keys() - {old}
     assert not replicas.leads(new)
@@ -199,7 +201,7 @@ def test_no_rule_fails_when_the_leader_is_killed(world):
         prometheus.shows('count(cdom_domain_ready{name="train"})', 1)
         prometheus.shows('cdom:domain_price_per_hour{name="train"}', 4 * PRICE)
         prometheus.shows('cdom:domain_wasted_per_hour{name="lazy"}', 2 * PRICE)
-        assert prometheus.firing("CdomDomainGpusIdle", 'name="lazy"') == 1, "the alert has started again"
+        assert prometheus.ask(begun) == since, "the alert has started again"
         metrics = prometheus.metrics()
         assert metrics["prometheus_rule_evaluations_total"] > 100
         assert metrics["prometheus_rule_evaluation_failures_total"] == 0
@@ -220,6 +222,6 @@ def test_each_panel_of_the_dashboards_has_points(world):
     def without_points():
         now = time.time()
         return [query for query in queries if not set(prometheus.points(query, now - 120, now)) - {"NaN"}]
-    eventually("queries of panels without points", without_points, [], within=75)
+    eventually("queries of panels without points", without_points, [], within=120)
     if "CDOM_PICTURE" in os.environ:
         subprocess.run([MONITORING / "draw.py", prometheus.url, os.environ["CDOM_PICTURE"]], check=True)

@@ -35,9 +35,9 @@ def test_program_built_on_the_installed_library_prints_pods(cluster, programs, n
         def lines():
             return watcher.out.read_text().splitlines()
         namespace.kubectl("create", "--save-config=false", "-f", "-", stdin=json.dumps(pod))
-        eventually("the pod is printed", lines, lambda got: f"new {namespace.name}/seen" in got, within=20)
+        eventually("the pod is printed", lines, lambda got: f"new {namespace.name}/seen" in got)
         namespace.kubectl("delete", "pod", "seen", "--grace-period=0", "--force")
-        eventually("its deletion is printed", lines, lambda got: f"gone {namespace.name}/seen" in got, within=20)
+        eventually("its deletion is printed", lines, lambda got: f"gone {namespace.name}/seen" in got)
     finally:
         watcher.end()
         print(watcher.log.read_text())

@@ -3,7 +3,7 @@
 import pytest
 from cluster import REPO, Setup
 from clusters import is_kept
-from namespaces import DRIVER, Namespace
+from namespaces import DRIVER, Namespace, field_in
 from versions import needs_placement
 from waiting import eventually
 
@@ -24,22 +24,18 @@ def default(request, cluster):
 @pytest.mark.usefixtures("nothing_is_left", "requests_are_allowed")
 def test_the_whole_life_of_a_domain(cluster, default, writer):
     cluster.kubectl("apply", "-f", QUICKSTART)
-    eventually("four workers exist", lambda: default.list("pods", "app=quickstart"), lambda found: len(found) == 4, within=20)
+    eventually("four workers exist", lambda: default.list("pods", "app=quickstart"), lambda found: len(found) == 4)
     default.kubectl("annotate", "pods", "-l", "app=quickstart", "nodesim.cdom.dev/run-seconds=600")
-    default.says("quickstart", "AllMembersReady", "4/4", within=60)
-    status = default.status("quickstart")
+    status = default.is_in_step("quickstart", 4)
     assert (status["status"], status["members"], status["cliqueCount"]) == ("Ready", "4/4", 1)
-    pods = default.list("pods", "app=quickstart")
-    assert default.members("quickstart") == sorted(one["spec"]["nodeName"] for one in pods)
     assert sorted(one["index"] for one in status["nodes"]) == [0, 1, 2, 3]
     (clique,) = cluster.list("computedomaincliques", DRIVER)
     assert clique["metadata"]["ownerReferences"][0]["kind"] == {"controller": "DaemonSet", "daemon": "Pod"}[writer]
-    eventually("InUse", lambda: default.condition("quickstart", "InUse")["status"], "True", within=20)
+    eventually("InUse", lambda: default.condition("quickstart", "InUse")["status"], "True")
 
     victim = status["nodes"][0]["name"]
     cluster.nodesim.kill(victim)
-    default.says("quickstart", "NodeLost", victim, within=60)
-    assert default.field("quickstart", victim, "status") == "NotReady"
+    default.says("quickstart", "NodeLost", victim, and_also=lambda status: field_in(status, victim, "status") == "NotReady")
     default.tells("quickstart", f"Warning NodeLost .*{victim}")
     default.kubectl("annotate", "pods", "-l", "app=quickstart", "--overwrite", "nodesim.cdom.dev/run-seconds=12")
     eventually("how many workers have succeeded", lambda: default.get("job", "quickstart")["status"].get("succeeded"), 4, within=120)

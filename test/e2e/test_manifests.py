@@ -153,4 +153,4 @@ def test_REV3_X7_no_role_can_be_made_in_a_namespace_that_is_being_deleted(cluste
     cluster.kubectl("delete", "namespace", "leaves", "--wait=false")
     assert "being terminated" in cluster.refused("create", "role", "r", "-n", "leaves", "--verb=patch", "--resource=daemonsets.apps")
     cluster.kubectl("patch", "configmap", "stays", "-n", "leaves", "--type=merge", "-p", '{"metadata": {"finalizers": null}}')
-    eventually("the namespace", lambda: cluster.get("namespace", "leaves"), None, within=30)
+    eventually("the namespace", lambda: cluster.get("namespace", "leaves"), None)

@@ -4,9 +4,9 @@ import uuid
 
 import pytest
 from clusters import is_kept
-from crew import CLUSTER, Crew  # noqa: F401
-from namespaces import DRIVER, daemons_on, is_free, is_up, label_of, no_daemon_on
-from objects import CLIQUE, LABEL
+from crew import CLUSTER, Crew, indices  # noqa: F401
+from namespaces import DRIVER, conditions, daemons_on, field_in, is_free, is_up, label_of, members_in, no_daemon_on
+from objects import CLIQUE, LABEL, domain, workers
 from snapshot import difference, shapes, snapshot
 from waiting import eventually
 
@@ -22,62 +22,59 @@ def shared_crew(request, cluster, writer):
 
 def test_sdn18_02_each_node_of_the_workload_is_a_member_and_rejoins_with_its_index(cluster, shared_crew):
     crew = shared_crew
-    bound = 3 * crew.settle() + 30
-    for member in crew.members("crew"):
-        assert daemons_on(cluster, member) and crew.field("crew", member, "status") == "Ready", member
-    node, indices = crew.node(), crew.indices()
+    before = crew.settle()
+    assert [one for one in before["nodes"] if one["status"] != "Ready" or not daemons_on(cluster, one["name"])] == []
+    node = members_in(before)[0]
     (was,) = daemons_on(cluster, node)
     cluster.kubectl("delete", "pods", "-n", DRIVER, "-l", LABEL, "--field-selector", f"spec.nodeName={node}", "--wait=false")
     eventually(f"another daemon on {node} than {was}", lambda: daemons_on(cluster, node),
-               lambda now: len(now) == 1 and now != [was], bound)
-    crew.is_in_step("crew", 4, bound)
-    assert crew.indices() == indices
+               lambda now: len(now) == 1 and now != [was])
+    assert indices(crew.is_in_step("crew", 4)) == indices(before)
 
 
 def test_sdn19_02_a_node_whose_channel_is_withdrawn_leaves_and_the_others_stay(cluster, crew):
-    before, indices = crew.members("crew"), crew.indices()
-    crew.scale(3)
-    rest = crew.members("crew")
-    (left,) = set(before) - set(rest)
-    assert set(rest) < set(before)
+    before = indices(crew.status("crew"))
+    rest = members_in(crew.scale(3))
+    (left,) = before.keys() - set(rest)
     no_daemon_on(cluster, left)
     is_free(cluster, left)
-    crew.scale(6)
-    now = crew.indices()
-    assert {node: now[node] for node in rest} == {node: indices[node] for node in rest}
+    now = indices(crew.scale(6))
+    assert {node: now[node] for node in rest} == {node: before[node] for node in rest}
     assert len(set(now.values())) == 6, now
     crew.scale(4)
 
 
-def test_sdn20_02_a_rebooted_node_is_named_and_rejoins_for_the_same_workload(cluster, crew):
-    node, workers = crew.node(), uids(crew)
+def test_sdn20_02_a_rebooted_node_is_named_and_rejoins_for_the_same_workload(cluster, namespace, crew):
+    work = workers("boots", 2)
+    # Its pods stay, however long the node takes. They are in the clique where the others' are not.
+    work["spec"]["template"]["spec"]["tolerations"].append({"operator": "Exists", "effect": "NoExecute"})
+    work["spec"]["template"]["spec"]["nodeSelector"] = {CLIQUE: crew.clique_beside(crew.node())[1]}
+    namespace.apply(domain("boots"), work)
+    node, before = members_in(namespace.is_in_step("boots", 2, within=90))[0], uids(namespace, "boots")
     boot, other = boot_of(cluster, node), str(uuid.uuid4())
     # What a kubelet that has just started says, before any of its pods runs again.
     cluster.nodesim.kill(node)
     cluster.kubectl("patch", "node", node, "--subresource=status", "--type=merge", "-p",
                     f'{{"status": {{"nodeInfo": {{"bootID": "{other}"}}}}}}')
-    crew.says("crew", "NodeRebooted", node, within=8)
-    assert crew.field("crew", node, "status") == "NotReady"
+    # Soon it is a lost node, and named as that.
+    namespace.tells("boots", f"Warning NodeRebooted .*{node}")
+    eventually(f"status of {node}", lambda: namespace.field("boots", node, "status"), "NotReady")
     cluster.nodesim.reboot(node)
     eventually(f"{node} has another boot than {other}", lambda: boot_of(cluster, node), lambda now: now != other)
     is_up(cluster, node)
-    crew.is_in_step("crew", 4, within=90)
+    assert node in members_in(namespace.is_in_step("boots", 2, within=90))
     assert boot_of(cluster, node) != boot
-    assert node in crew.members("crew")
     assert CLIQUE in cluster.get("node", node)["metadata"]["labels"]
-    assert uids(crew) == workers
-    crew.tells("crew", f"Warning NodeRebooted .*{node}")
+    assert uids(namespace, "boots") == before
 
 
 def test_a_lost_or_deleted_node_is_replaced_and_returns_without_the_domain(cluster, crew):
     node = crew.node()
     cluster.nodesim.kill(node)
-    crew.says("crew", "NodeLost", node, within=60)
-    assert crew.field("crew", node, "status") == "NotReady"
+    crew.says("crew", "NodeLost", node, and_also=lambda status: field_in(status, node, "status") == "NotReady")
     crew.says("crew", "NodeLost", "4/5 members", within=60)
     cluster.nodesim.revive(node)
-    crew.is_in_step("crew", 4, within=90)
-    assert node not in crew.members("crew")
+    assert node not in members_in(crew.is_in_step("crew", 4, within=90))
     is_free(cluster, node, within=60)
 
     node = crew.node()
@@ -85,30 +82,27 @@ def test_a_lost_or_deleted_node_is_replaced_and_returns_without_the_domain(clust
     crew.says("crew", "NodeLost", rf"{node} \(does not exist\)", within=60)
     # The garbage collector of pods would wait for 40 s.
     cluster.kubectl("delete", "pods", "--all-namespaces", "--field-selector", f"spec.nodeName={node}", "--grace-period=0", "--force")
-    crew.is_in_step("crew", 4, within=90)
-    assert node not in crew.members("crew")
+    assert node not in members_in(crew.is_in_step("crew", 4, within=90))
     cluster.nodesim.revive(node)
     eventually(f"{node} exists again", lambda: cluster.get("node", node))
     is_up(cluster, node)
-    crew.scale(3)  # The controller has written status since.
-    assert node not in crew.members("crew")
+    assert node not in members_in(crew.scale(3))  # The controller has written status since.
     assert label_of(cluster, node) is None
 
 
 def test_a_cordoned_node_that_does_not_serve_is_named_and_replaced_when_drained(cluster, crew):
     node = crew.node()
     cluster.nodesim.stall_daemon(node)
-    crew.says("crew", "MembersNotReady", node, within=30)
+    crew.says("crew", "MembersNotReady", node)
     cluster.kubectl("cordon", node)
-    crew.says("crew", "NodeDrained", node, within=30)
+    crew.says("crew", "NodeDrained", node)
     cluster.nodesim.unstall_daemon(node)
     # A cordoned node that serves is as good as any, and about to leave.
-    leaving = crew.says("crew", "NodeLeaving", rf"All 4/4 members are ready\. About to leave: {node} \(cordoned\)", within=60)
+    leaving = crew.says("crew", "NodeLeaving", rf"All 4/4 members are ready\. About to leave: {node} \(cordoned\)",
+                        and_also=lambda status: node in members_in(status))
     assert leaving["status"] == "True"
-    assert node in crew.members("crew")
     cluster.kubectl("drain", node, "--ignore-daemonsets", "--timeout=60s")
-    crew.is_in_step("crew", 4, within=90)
-    assert node not in crew.members("crew")
+    assert node not in members_in(crew.is_in_step("crew", 4, within=90))
     no_daemon_on(cluster, node)
     cluster.kubectl("uncordon", node)
 
@@ -117,13 +111,12 @@ def test_a_node_that_moves_to_another_clique_is_counted_there_alone(cluster, cre
     node = crew.node()
     old, new = crew.clique_beside(node)
     cluster.nodesim.move(node, new)
-    has_moved(crew, node, new)
-    assert sorted((one["members"], one["ready"]) for one in crew.status("crew")["cliques"]) == [(1, 1), (3, 3)]
+    status = has_moved(crew, node, new)
+    assert sorted((one["members"], one["ready"]) for one in status["cliques"]) == [(1, 1), (3, 3)]
     entries = [entry["nodeName"] for clique in cluster.list("computedomaincliques", DRIVER) for entry in clique["daemons"]]
     assert entries.count(node) == 1, entries
     cluster.nodesim.move(node, old)
-    has_moved(crew, node, old)
-    assert crew.status("crew")["cliqueCount"] == 1
+    assert has_moved(crew, node, old)["cliqueCount"] == 1
 
 
 def test_a_domain_that_is_deleted_leaves_nothing_on_nodes_and_no_object(cluster, crew):
@@ -133,8 +126,9 @@ def test_a_domain_that_is_deleted_leaves_nothing_on_nodes_and_no_object(cluster,
     eventually("what differs from before the domain", lambda: difference(crew.before, shapes(snapshot(cluster))), [], within=90)
 
 
-def uids(crew):
-    return [one["metadata"]["uid"] for one in crew.list("pods", "app=crew")]
+def uids(namespace, app):
+    """Of its pods."""
+    return [one["metadata"]["uid"] for one in namespace.list("pods", f"app={app}")]
 
 
 def boot_of(cluster, node):
@@ -142,6 +136,7 @@ def boot_of(cluster, node):
 
 
 def has_moved(crew, node, clique):
-    crew.is_ready("crew", 4)
-    eventually(f"the clique of {node}", lambda: (crew.condition("crew")["reason"], crew.field("crew", node, "cliqueID")),
-               ("AllMembersReady", clique))
+    """Returns status once that is so, and all are ready."""
+    return eventually(f"status with {node} in {clique}", lambda: crew.status("crew"), lambda status: (
+        conditions(status)["Ready"]["reason"] == "AllMembersReady" and status["members"] == "4/4"
+        and field_in(status, node, "cliqueID") == clique))

@@ -53,7 +53,7 @@ class Chart:
         assert default.says("quickstart", "PermissionMissing", "the use of the domain is unknown", kind="InUse")["status"] == "Unknown"
         # Its job may run as long as a node has its label.
         default.kubectl("delete", "computedomain", "quickstart", "--wait=false")
-        default.says("quickstart", "DeletionBlocked", "waits for pods on node-", kind="DeletionBlocked", within=30)
+        default.says("quickstart", "DeletionBlocked", "waits for pods on node-", kind="DeletionBlocked")
         eventually("workers that have succeeded", lambda: default.get("job", "quickstart")["status"].get("succeeded"), 4, within=120)
         cluster.kubectl("delete", "-f", EXAMPLE, "--ignore-not-found", "--timeout=90s")
         eventually("what differs from before", lambda: difference(before, snapshot(cluster)), [], within=60)

@@ -38,7 +38,7 @@ def start(cluster, programs, checkout):
 
     def begin():
         made.append(Process("outside", ["bash", "-c", f"cd {checkout} && exec {LAPTOP.splitlines()[-1]}"], checkout, env))
-        eventually("the controller leads", lambda: made[0].log.read_text(), re.compile("Reconciling"), within=30)
+        eventually("the controller leads", lambda: made[0].log.read_text(), re.compile("Reconciling"))
         return made[0]
     yield begin
     for one in made:
@@ -54,8 +54,8 @@ def admin(cluster):
 
 def deletes_a_domain(cluster, name):
     cluster.apply(domain(name))
-    eventually("the domain has its children", lambda: cluster.condition(name, "Ready").get("reason"), "Idle", within=20)
-    cluster.kubectl("delete", "computedomain", name, "-n", "default", "--timeout=30s")
+    eventually("the domain has its children", lambda: cluster.condition(name, "Ready").get("reason"), "Idle")
+    cluster.kubectl("delete", "computedomain", name, "-n", "default", "--timeout=60s")
 
 
 def test_a_controller_started_as_the_page_says_deletes_a_domain(cluster, checkout, start):
@@ -80,14 +80,14 @@ def test_a_token_for_a_service_that_the_page_makes_is_the_controllers(cluster, c
 
 
 def test_a_controller_that_the_policy_refuses_says_so_at_its_start_and_in_the_domain(admin):
-    eventually("the log warns", admin.controller_log, re.compile(f"{REFUSES}.*user=\"?cdom-admin.*create token cdom-controller"), within=20)
+    eventually("the log warns", admin.controller_log, re.compile(f"{REFUSES}.*user=\"?cdom-admin.*create token cdom-controller"))
     admin.apply(domain("stuck"))
-    eventually("the domain has its children", lambda: admin.condition("stuck", "Ready").get("reason"), "Idle", within=20)
+    eventually("the domain has its children", lambda: admin.condition("stuck", "Ready").get("reason"), "Idle")
     admin.kubectl("delete", "computedomain", "stuck", "-n", "default", "--wait=false")
     wanted = ("The policy cdom-child-deletion refuses this controller, which runs as user cdom-admin: run it as ServiceAccount "
               "cdom-controller, or name cdom-admin in the policy.")
     eventually("what the domain says", lambda: [admin.condition("stuck", "Ready").get(key) for key in ("reason", "message")],
-               ["DeletionBlocked", wanted], within=30)
+               ["DeletionBlocked", wanted])
     # With the account's token the deletion ends.
     admin.run_controller()
     eventually("the domain", lambda: admin.get("computedomain", "stuck"), None, within=60)

@@ -2,6 +2,7 @@
 
 import pytest
 from cluster import ACCOUNT, Setup
+from namespaces import conditions
 from objects import domain, pod_on
 from requests_of import writes
 from waiting import eventually
@@ -16,8 +17,8 @@ def test_a_paused_domain_is_left_alone_says_so_and_goes_on_afterwards(cluster, n
     resting = domain("resting")
     resting["metadata"]["annotations"] = {"cdom.dev/paused": "true"}
     namespace.apply(resting)
-    namespace.says("resting", "Paused", f"Not created while paused: .*DaemonSet .*{namespace.name}/resting-channel", kind="Provisioned")
-    namespace.says("resting", "Paused", "cdom.dev/paused", kind="Accepted", within=0)
+    namespace.says("resting", "Paused", f"Not created while paused: .*DaemonSet .*{namespace.name}/resting-channel", kind="Provisioned",
+                   and_also=lambda status: conditions(status)["Accepted"]["reason"] == "Paused")
     namespace.tells("resting", "Normal Paused ")
     assert writes(cluster.requests_of(ACCOUNT, since)) == []
     namespace.kubectl("annotate", "computedomain", "resting", "cdom.dev/paused-")
@@ -30,7 +31,7 @@ def test_a_paused_domain_is_left_alone_says_so_and_goes_on_afterwards(cluster, n
     namespace.delete("resourceclaimtemplate", "resting-channel")
     namespace.says("resting", "Paused", f"Not created while paused: ResourceClaimTemplate {namespace.name}/resting-channel",
                    kind="Provisioned")
-    namespace.delete("pod", "resting", timeout=30)
+    namespace.delete("pod", "resting")
     namespace.says("resting", "NoClaims", "No pod", kind="InUse")
     namespace.kubectl("delete", "computedomain", "resting", "--wait=false")
     namespace.says("resting", "Paused", "cdom.dev/paused", kind="DeletionBlocked")

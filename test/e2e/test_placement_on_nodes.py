@@ -57,7 +57,7 @@ def test_exclusive_domain_waits_for_a_free_clique_and_says_why(placed):
     clique = placed.are_in_one_clique("waits", 3)
     # A pod that comes later follows, also where another clique has more room.
     placed.create(pod("late", "waits"))
-    assert placed.are_in_one_clique("waits", 4, within=30) == clique
+    assert placed.are_in_one_clique("waits", 4) == clique
 
 
 def test_groups_of_a_domain_have_a_clique_each(placed):
@@ -82,7 +82,7 @@ def test_running_pods_stay_as_they_are_when_placement_is_removed(placed, cluster
     lives = placed.lives()
     cluster.kubectl("delete", "-k", REPO / "manifests/placement")
     try:
-        eventually("a pod is placed no more", lambda: placed.probe("undone"), (None, None), within=30)
+        eventually("a pod is placed no more", lambda: placed.probe("undone"), (None, None))
         kinds = "mutatingadmissionpolicies,mutatingadmissionpolicybindings"
         assert cluster.kubectl("get", kinds, "-l", "app.kubernetes.io/part-of=cdom", "-o", "name") == ""
         assert placed.lives() == lives
@@ -94,7 +94,7 @@ def test_running_pods_stay_as_they_are_when_placement_is_removed(placed, cluster
 
 def test_pods_are_created_as_before_while_the_crd_does_not_exist(placed, cluster):
     cluster.end_controller()
-    cluster.kubectl("delete", "crd", "computedomains.resource.nvidia.com", "--timeout=30s")
+    cluster.kubectl("delete", "crd", "computedomains.resource.nvidia.com", "--timeout=60s")
     try:
         placed.create(pod("lonely", "none"))  # If the policy failed closed, nobody could.
         lonely = placed.namespace.get("pod", "lonely")
@@ -105,7 +105,7 @@ def test_pods_are_created_as_before_while_the_crd_does_not_exist(placed, cluster
     cluster.run_controller()
     placed.create(placed_domain("again", "clique"))
     placed.places("again")
-    placed.namespace.delete("computedomain", "again", timeout=30)
+    placed.namespace.delete("computedomain", "again")
 
 
 @pytest.mark.usefixtures("nothing_is_left_in_shape")

@@ -89,7 +89,7 @@ class World:
             found = {one["metadata"]["namespace"] for one in self.cluster.list("serviceaccounts", "")
                      if one["metadata"]["name"] == "default"}
             return sorted(namespaces - found)
-        eventually("namespaces whose pods have no account yet", without_account, [], within=30)
+        eventually("namespaces whose pods have no account yet", without_account, [])
 
     def results(self, rows):
         """Each row with what is wrong with it: "" if it comes out."""
@@ -104,16 +104,16 @@ class World:
         return [f"{row.part}: {row.sentence}: {text}" for row, text in self.results(rows) if text]
 
     def come_out(self, policy):
-        eventually(f"rows of {policy} that are wrong", lambda: self.wrong(rows_of(policy)), [], within=30)
+        eventually(f"rows of {policy} that are wrong", lambda: self.wrong(rows_of(policy)), [])
 
     def is_undone(self, policy):
-        eventually(f"rows of {policy} are wrong without it", lambda: self.wrong(rows_of(policy)), within=30)
+        eventually(f"rows of {policy} are wrong without it", lambda: self.wrong(rows_of(policy)))
 
     def is_typed(self, name):
         def status():
             found = self.cluster.get("validatingadmissionpolicy", name)
             return found["status"]["observedGeneration"] - found["metadata"]["generation"], found["status"]["typeChecking"]
-        eventually(f"the API server has checked the types of {name}", status, (0, {}), within=30)
+        eventually(f"the API server has checked the types of {name}", status, (0, {}))
 
     def clear(self):
         for one in self.cluster.list("computedomains", ""):
@@ -210,11 +210,11 @@ def test_check_policy_warns_of_what_keeps_no_pods_in_their_clique(world, applied
     def failures():
         return [value for entry in cluster.audit_entries(since) for key, value in entry.get("annotations", {}).items()
                 if key == "validation.policy.admission.k8s.io/validation_failure"]
-    eventually("the audit log has it", failures, lambda texts: "cdom-placement-check" in "".join(texts), within=10)
+    eventually("the audit log has it", failures, lambda texts: "cdom-placement-check" in "".join(texts))
     cluster.kubectl("delete", "job", "-n", "team", "told")
     cluster.kubectl("patch", "validatingadmissionpolicybinding", "cdom-placement-check", "--type=merge",
                     "-p", '{"spec": {"validationActions": ["Deny"]}}')
-    eventually("it refuses", lambda: cluster.try_to_create(job), re.compile(f"denied request: .*{message}"), within=30)
+    eventually("it refuses", lambda: cluster.try_to_create(job), re.compile(f"denied request: .*{message}"))
     undo(world, "check")
 
 
@@ -241,7 +241,7 @@ def test_each_part_of_the_placement_policies_is_missed_by_its_rows(world):
     # In this order: when the last ones are at work, all are.
     cluster.kubectl("create", "--validate=false", "-f", "-", stdin=as_list(one for mutant in made for one in mutant.objects))
     try:
-        eventually("rows that are wrong with whole copies", lambda: world.wrong(whole), [], within=30)
+        eventually("rows that are wrong with whole copies", lambda: world.wrong(whole), [])
         results = list(world.results(rows))
         assert [f"{row.policy} without {row.part}: {row.sentence}" for row, text in results if not text] == []
         assert min(sum(row.policy == name for row, _ in results) for name in FOLDERS) > 7

@@ -243,7 +243,7 @@ def test_a_controller_that_is_dead_can_be_seen_ends_no_pod_and_is_started_again(
     status, printed = run(playground, command)
     assert (status, printed.splitlines()[0].split()) == (0, ["HOLDER", "RENEWED"]), printed
     assert killed in printed
-    second = eventually("another controller", playground.controller, lambda process: process != first, within=10)
+    second = eventually("another controller", playground.controller, lambda process: process != first)
     eventually("the Lease is renewed", playground.renewed, lambda renewed: renewed > killed, within=40)
     assert (playground.controller(), playground.kubectl(pods)) == (second, before)
     # It works: what is deleted now, goes.

@@ -55,12 +55,12 @@ def shared(namespace, plugin):
 def waits(plugin, asking, claim, pattern):
     """Waits until the plugin logs what the claim waits for; who asks has no answer then."""
     name = claim.rpartition("/")[0]
-    eventually(f"the plugin says what {name} waits for", plugin.log, re.compile(f'Claim waits.*claim="{name}".*{pattern}'), within=20)
+    eventually(f"the plugin says what {name} waits for", plugin.log, re.compile(f'Claim waits.*claim="{name}".*{pattern}'))
     assert asking.status() is None
 
 
 def has_no_domain(cluster):
-    eventually("the domain that has the node", lambda: label_of(cluster, NODE), None, within=20)
+    eventually("the domain that has the node", lambda: label_of(cluster, NODE), None)
 
 
 def test_a_channel_is_given_once_the_daemon_is_ready_and_unprepare_leaves_no_trace(cluster, plugin, shared):
@@ -68,7 +68,7 @@ def test_a_channel_is_given_once_the_daemon_is_ready_and_unprepare_leaves_no_tra
     claim = shared.claim("first")
     shared.set_node("NotReady")
     with plugin.asked("prepare", claim) as asking:
-        eventually("the domain that has the node", lambda: label_of(cluster, NODE), shared.uid, within=20)
+        eventually("the domain that has the node", lambda: label_of(cluster, NODE), shared.uid)
         waits(plugin, asking, claim, f"the daemon of ComputeDomain .* is not ready on node {NODE}")
         shared.set_node("Ready")
         is_given(asking)
@@ -86,14 +86,14 @@ def test_a_thousand_channels_leave_no_file_no_descriptor_and_no_memory(plugin, s
     shared.set_node("Ready")
     claims = [shared.claim(f"cycle-{i}") for i in range(5)]
     plugin.cycle(200, *claims)  # What is allocated once, and kept, is not growth.
-    before, threads, memory = footprint(), plugin.status("Threads"), plugin.status("RssAnon")
+    before, threads, memory = footprint(), plugin.number("Threads"), plugin.number("RssAnon")
     times = plugin.cycle(1000, *claims)
-    growth = plugin.status("RssAnon") - memory
+    growth = plugin.number("RssAnon") - memory
     print(f"\n1000 channels: {times}; RssAnon {memory + growth} KiB, grown by {growth}")
     # The connection of the last client closes a little later.
-    eventually("the footprint", footprint, before, within=10)
+    eventually("the footprint", footprint, before)
     # gRPC runs the ends of calls on threads that it starts when they lag: two for each processor, at most.
-    assert plugin.status("Threads") - threads <= 2 * os.cpu_count()
+    assert plugin.number("Threads") - threads <= 2 * os.cpu_count()
     # Pages that the allocator happens to touch; a byte a cycle that is never given back would be a KiB.
     assert growth < 512
 
@@ -116,7 +116,7 @@ def test_a_node_gets_its_clique_as_a_label_where_that_is_asked_for(cluster, plug
         return cluster.get("node", NODE)["metadata"].get("labels", {}).get(CLIQUE_LABEL)
     assert label() is None
     plugin.run_with("--gpu-clique-label-enabled=true")
-    eventually("the node's clique", label, CLIQUE, within=20)
+    eventually("the node's clique", label, CLIQUE)
     cluster.kubectl("label", "node", NODE, f"{CLIQUE_LABEL}-")
 
 
@@ -141,7 +141,7 @@ def test_REV3_X14_a_plugin_without_the_capability_to_chroot_gives_no_channel(plu
         waits(plugin, asking, claim, "IMEX does not say READY")
         for _ in range(3):
             before = plugin.faults_of_programs()
-            eventually("it has tried to ask IMEX again", plugin.faults_of_programs, lambda now: now > before, within=20)  # noqa: B023
+            eventually("it has tried to ask IMEX again", plugin.faults_of_programs, lambda now: now > before)  # noqa: B023
         assert asking.status() is None
         plugin.run_with(*ON_HOSTS)
         eventually("exit status of who asked", asking.status, lambda status: status is not None)
@@ -165,11 +165,11 @@ def test_a_slice_that_others_change_is_repaired_and_a_second_one_is_deleted(clus
     [name] = plugin.slices()
     one = cluster.get("resourceslice", name)
     cluster.kubectl("patch", "resourceslice", name, "--type=json", "-p", '[{"op": "remove", "path": "/spec/devices/0"}]')
-    eventually("the devices of all slices", devices, before, within=20)
+    eventually("the devices of all slices", devices, before)
     one["metadata"] = {"generateName": "another-"}
     del one["spec"]["devices"][1:]
     cluster.create(one)
-    eventually("the devices of all slices", devices, before, within=20)
+    eventually("the devices of all slices", devices, before)
 
 
 def test_the_preflight_asks_for_its_node_alone(cluster, plugin):

@@ -171,7 +171,7 @@ def test_a_clique_that_may_not_be_watched_is_read_and_a_watch_is_refused_once(cl
         for _ in range(2):
             waits.set_node("NotReady")
             with running_plugin.asked("prepare", claim) as asking:
-                eventually("the clique is read", asked, lambda got: "get 200" in got, within=20)
+                eventually("the clique is read", asked, lambda got: "get 200" in got)
                 waits.set_node("Ready")
                 is_given(asking)
             running_plugin.unprepare(claim)
@@ -212,7 +212,7 @@ def test_a_claim_that_may_not_be_read_yet_is_prepared_once_it_may(cluster, roles
     with contextlib.ExitStack() as asked:
         with roles.without(right, ACCOUNT):
             asking = asked.enter_context(running_plugin.asked("prepare", claim))
-            eventually("it is refused", lambda: was_refused(cluster, ACCOUNT, right, since), within=20)
+            eventually("it is refused", lambda: was_refused(cluster, ACCOUNT, right, since))
             assert asking.status() is None
         is_given(asking)
     running_plugin.unprepare(claim)

@@ -13,7 +13,7 @@ def test_policies_are_taken_without_a_type_warning(policies):
     def checked():
         return {one["metadata"]["name"]: one["status"]["typeChecking"] if
                 one["status"]["observedGeneration"] == one["metadata"]["generation"] else "not yet" for one in policies.objects()}
-    eventually("the API server has checked all types, with no word", checked, dict.fromkeys(policies.policies, {}), within=30)
+    eventually("the API server has checked all types, with no word", checked, dict.fromkeys(policies.policies, {}))
 
 
 def test_each_policy_has_rows_and_each_rule_has_one(policies):
@@ -112,7 +112,7 @@ def test_each_rule_is_missed_by_its_rows_when_it_is_taken_out(policies):
         for number in range(1, max(int(row.rule) for row in policies.rows if row.rule != "-") + 1):
             policies.replace(without_rule(one, number) for one in whole)
             rows = rows_without(number, policies.rows)
-            eventually(f"rows that are wrong without rule {number}", lambda rows=rows: policies.wrong(rows), [], within=30)
+            eventually(f"rows that are wrong without rule {number}", lambda rows=rows: policies.wrong(rows), [])
     finally:
         policies.replace(whole)
-    eventually("rows that are wrong with all rules", lambda: policies.wrong(rows_without(0, policies.rows)), [], within=30)
+    eventually("rows that are wrong with all rules", lambda: policies.wrong(rows_without(0, policies.rows)), [])

@@ -30,7 +30,7 @@ def test_warn_only_policies_admit_all_with_the_message_of_the_refusal(policies):
     cluster = policies.cluster
     warns = overlay(cluster.folder / "warns", "base", "policies/advice", "policies/tenant-limits", components=["policies/warn-only"])
     with policies.replaced_by(warns):
-        eventually("they only warn", words, dict.fromkeys(denials, "warn"), within=30)
+        eventually("they only warn", words, dict.fromkeys(denials, "warn"))
         since = cluster.audit_size()
         warnings = policies.ask("cdom-child-deletion", "admin", "delete", DAEMON_SET)
         assert warnings.word == "warn" and "cdom.dev/allow-deletion=true" in warnings.message
@@ -38,8 +38,8 @@ def test_warn_only_policies_admit_all_with_the_message_of_the_refusal(policies):
         def annotations():
             return [text for entry in cluster.audit_entries(since) for key, text in entry.get("annotations", {}).items()
                     if key == "validation.policy.admission.k8s.io/validation_failure"]
-        eventually("the audit log has it", annotations, lambda texts: "cdom-child-deletion" in "".join(texts), within=10)
-    eventually("they refuse again", words, dict.fromkeys(denials, "deny"), within=30)
+        eventually("the audit log has it", annotations, lambda texts: "cdom-child-deletion" in "".join(texts))
+    eventually("they refuse again", words, dict.fromkeys(denials, "deny"))
 
 
 def test_controller_named_in_the_policy_deletes_under_its_own_user(policies):
@@ -48,13 +48,13 @@ def test_controller_named_in_the_policy_deletes_under_its_own_user(policies):
 
     def by_robot():
         return policies.ask("cdom-child-deletion", "robot", "delete", DAEMON_SET)
-    refused = eventually("its role lets it, and the policy does not", by_robot, lambda got: got.word == "deny", within=30)
+    refused = eventually("its role lets it, and the policy does not", by_robot, lambda got: got.word == "deny")
     assert "name robot in the policy" in refused.message
     patches = patches_of_page("name: cdom-child-deletion").replace("alice", "robot")
     with policies.replaced_by(overlay(cluster.folder / "named", "base", more=patches)):
-        eventually("it may delete", lambda: by_robot().word, "allow", within=30)
+        eventually("it may delete", lambda: by_robot().word, "allow")
         assert policies.first_of("cdom-child-deletion", 1) == "deny"
-    eventually("it may not any more", lambda: by_robot().word, "deny", within=30)
+    eventually("it may not any more", lambda: by_robot().word, "deny")
     cluster.kubectl("delete", "clusterrolebinding", "robot")
 
 
@@ -67,19 +67,19 @@ def test_REV3_X6_administrator_lists_the_images_that_daemons_may_run(policies):
     listed = "registry.example.org/mine/cdom-driver@sha256:" + 4 * "0123456789abcdef"
     images = overlay(policies.cluster.folder / "images", "base", more=patches_of_page("name: cdom-controller-account"))
     with policies.replaced_by(images):
-        eventually("another image is refused", lambda: of_image("i"), "deny", within=30)
+        eventually("another image is refused", lambda: of_image("i"), "deny")
         assert of_image(listed) == "allow"
-    eventually("any image is taken again", lambda: of_image("i"), "allow", within=30)
+    eventually("any image is taken again", lambda: of_image("i"), "allow")
 
 
 def test_claim_from_before_the_policy_can_lose_its_finalizer(policies):
     cluster = policies.cluster
     older = json.dumps(claim("older", finalizers=["resource.kubernetes.io/delete-protection"]))
     with policies.without("cdom-daemon-claims"):
-        eventually("the claim is taken", lambda: cluster.kubectl("create", "-f", "-", stdin=older), within=30)
-    eventually("the policy is back", lambda: policies.first_of("cdom-daemon-claims", 1), "deny", within=30)
+        eventually("the claim is taken", lambda: cluster.kubectl("create", "-f", "-", stdin=older))
+    eventually("the policy is back", lambda: policies.first_of("cdom-daemon-claims", 1), "deny")
     # Kubernetes' controller takes its finalizer off.
-    cluster.kubectl("delete", "resourceclaim", "older", "-n", "team", "--timeout=30s")
+    cluster.kubectl("delete", "resourceclaim", "older", "-n", "team", "--timeout=60s")
 
 
 def thief(name, namespace, claims, resources):
@@ -116,7 +116,7 @@ def test_thief_pod_never_gets_the_daemon_device(policies):
     by_resource = thief("by-resource", "team", [], {"limits": {"deviceclass.resource.kubernetes.io/compute-domain-daemon.nvidia.com": 1}})
     assert "cdom-extended-resources" in cluster.refused("create", "--as", "edit", "-f", "-", stdin=json.dumps(by_resource))
     with policies.without("cdom-extended-resources"):
-        eventually("it is taken", lambda: create(by_resource) or "taken", within=30)
+        eventually("it is taken", lambda: create(by_resource) or "taken")
     for kind in ("ResourceClaim", "ResourceClaimTemplate"):
         assert "cdom-daemon-claims" in cluster.refused("create", "--as", "edit", "-f", "-", stdin=json.dumps(claim("stolen", kind)))
 
@@ -126,11 +126,11 @@ def test_thief_pod_never_gets_the_daemon_device(policies):
         return next((one["status"], one["message"]) for one in conditions if one["type"] == "PodScheduled")
     # Before 1.36 the scheduler makes no claim.
     reason = "Insufficient deviceclass" if is_before("1.36") else "cdom-daemon-claims"
-    eventually("the scheduler is refused", not_scheduled, lambda got: got[0] == "False" and reason in got[1], within=30)
+    eventually("the scheduler is refused", not_scheduled, lambda got: got[0] == "False" and reason in got[1])
     # A daemon gets the device.
     daemon = [{"name": "d", "resourceClaimTemplateName": f"computedomain-daemon-{policies.names['domain']}"}]
     cluster.kubectl("create", "-f", "-", stdin=json.dumps(thief("daemon", "cdom-system", daemon, claims)))
-    eventually("a daemon has a node", lambda: cluster.get("pod", "daemon", "cdom-system")["spec"].get("nodeName"), "node-a", within=30)
+    eventually("a daemon has a node", lambda: cluster.get("pod", "daemon", "cdom-system")["spec"].get("nodeName"), "node-a")
     allocated = [one["metadata"]["namespace"] for one in cluster.list("resourceclaims", "") if "allocation" in one.get("status", {})]
     assert allocated == ["cdom-system"]
     thieves = ("by-template", "by-claim", "by-resource")
@@ -161,7 +161,7 @@ def test_kubernetes_deletes_children_without_owner_or_namespace(policies):
                    "metadata": {"name": "second", "namespace": "second", "labels": {LABEL: domain}},
                    "spec": {"selector": {"matchLabels": {"app": "second"}}, "template": template}})
     eventually("the policy protects it", lambda: cluster.refused("delete", "daemonset", "-n", "second", "second", "--dry-run=server"),
-               re.compile("cdom-child-deletion"), within=30)
+               re.compile("cdom-child-deletion"))
     cluster.kubectl("delete", "namespace", "second", "--timeout=60s")
 
 

@@ -27,7 +27,7 @@ class Quota:
         missing = self._number.keys() - self.used().keys()
         if missing:
             self.namespace.kubectl("replace", "--force", "-f", REPO / "examples/tenants/quota.yaml")
-            eventually("the quota has a status", self.used, within=3)
+            eventually("the quota has a status", self.used)
         return self._number.keys() - self.used().keys()
 
     def used(self):
@@ -90,13 +90,13 @@ def test_pods_past_the_quota_of_channels_wait_and_say_why(quota):
     def claims():
         return len(namespace.list("resourceclaims"))
     quota.create(domain("crowd"))
-    eventually("the template exists", lambda: namespace.exists("resourceclaimtemplate", "crowd-channel"), within=30)
+    eventually("the template exists", lambda: namespace.exists("resourceclaimtemplate", "crowd-channel"))
     # Kubernetes makes the claims, for pods.
     quota.create(job("crowd", number + 2, -1))
     eventually("claims", claims, number)
     eventually("a pod past them says why it waits", lambda: "\n".join(
         one["message"] for one in json.loads(quota.kubectl("get", "events", "-o", "json"))["items"]),
-        re.compile(f"exceeded quota: compute-domains.*{CHANNELS}=1"), within=30)
+        re.compile(f"exceeded quota: compute-domains.*{CHANNELS}=1"))
     assert claims() == number
     quota.kubectl("delete", "job", "crowd", "--timeout=60s")
     eventually("claims", claims, 0)
@@ -105,7 +105,7 @@ def test_pods_past_the_quota_of_channels_wait_and_say_why(quota):
 def test_quota_of_templates_counts_those_of_domains_too(quota):
     resource = "count/resourceclaimtemplates.resource.k8s.io"
     quota.create(domain("d"))
-    eventually("the domain has its template", lambda: quota.namespace.exists("resourceclaimtemplate", "d-channel"), within=30)
+    eventually("the domain has its template", lambda: quota.namespace.exists("resourceclaimtemplate", "d-channel"))
     quota.create(*(without_devices("ResourceClaimTemplate", f"n{i}") for i in range(quota.number(resource) - 1)))
     quota.refuses(resource, without_devices("ResourceClaimTemplate", "more"))
 
@@ -116,7 +116,7 @@ def test_quota_of_claims_stops_at_its_number(quota):
     quota.refuses(resource, without_devices("ResourceClaim", "more"))
     # By one request: one each takes kubectl more than a minute.
     quota.kubectl("delete", "--raw", f"/apis/resource.k8s.io/v1/namespaces/{quota.namespace.name}/resourceclaims")
-    eventually("claims that the quota counts", lambda: quota.used()[resource], "0", within=30)
+    eventually("claims that the quota counts", lambda: quota.used()[resource], "0")
 
 
 def test_quota_of_gpus_by_claim_stops_at_its_number(quota):

@@ -150,11 +150,11 @@ def without(cluster, rules, verb, resource):
         return cluster.kubectl("auth", "can-i", verb, target, "-n", "cdom-system", "--as", WHO, check=False).strip() == "yes"
     set_rules(less)
     try:
-        eventually("the right is gone", lambda: not may(), within=30)
+        eventually("the right is gone", lambda: not may())
         yield
     finally:
         set_rules(rules)
-        eventually("the right is there again", may, within=30)
+        eventually("the right is there again", may)
 
 
 @pytest.mark.usefixtures("objects")

@@ -109,7 +109,7 @@ def test_tenants_read_each_others_names_only_if_configured(tenants):
         other.says("wants", "NoChannelFree", text, within=within)
         eventually("its pod is told the same",
                    lambda: tenants.kubectl("events", "-n", "other", "--for", "pod/wants", "--as", "neighbour"),
-                   re.compile(f"NoChannelFree.*{text}"), within=20)
+                   re.compile(f"NoChannelFree.*{text}"))
     anonymous, named = r"Other domains hold nodes: a domain in another namespace\.", r"Other domains hold nodes: team/secretive\."
     create("team", "edit", domain("secretive"), pod_on("secretive", "node-000", "secretive-channel"))
     eventually("one has the node", lambda: team.condition("secretive", "InUse")["status"], "True")
@@ -183,7 +183,7 @@ def test_pods_ask_of_a_node_what_the_page_says(cluster, namespace, levels):
     def row(name, spec):
         return row_of(name, spec, strictest(cluster, levels, spec), classes(spec))
     namespace.apply(domain("asked"))
-    namespace.is_idle("asked", within=30)
+    namespace.is_idle("asked")
     daemon = cluster.get("daemonset", namespace.daemon_set("asked"), "cdom-system")
     (controller,) = [one for one in built(cluster, REPO / "manifests/standalone") if one["kind"] == "Deployment"]
     found = [row(name, one["spec"]["template"]["spec"]) for name, one in (("controller", controller), ("daemon", daemon))]

@@ -84,8 +84,8 @@ def test_an_upgrade_restarts_nothing_and_no_domain_leaves_ready(cluster, before,
     assert len(states(pods)) == 10, "five workers and five daemons"
 
     # And they can end.
-    namespace.delete("deployment", "worker-a", timeout=30)
-    namespace.delete("job", "worker-b", timeout=30)
+    namespace.delete("deployment", "worker-a")
+    namespace.delete("job", "worker-b")
     cluster.kubectl("delete", "computedomains", "--all", "--timeout=90s")
     eventually("children that are left", lambda: cluster.kubectl(
         "get", "daemonsets,resourceclaimtemplates,computedomaincliques", "--all-namespaces", "-o", "name").split(), [])

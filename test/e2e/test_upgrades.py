@@ -6,7 +6,7 @@ import re
 
 import pytest
 from cluster import REPO, Setup
-from namespaces import DRIVER, is_ready
+from namespaces import DRIVER, conditions, is_ready
 from nvidias import FINALIZER, children, contract, install_crds, write
 from objects import LABEL, domain, pod_on, workers
 from recorder import recording
@@ -52,12 +52,12 @@ def three_workers(namespace, name):
 
 def end_of_workload_and_domain(namespace, name):
     """As an upgrade of NVIDIA's demands: both end, and another one can be made, used and ended."""
-    namespace.delete("deployment", name, timeout=10)
+    namespace.delete("deployment", name)
     namespace.delete("computedomain", name)
     eventually("its pods", lambda: namespace.list("pods", f"app={name}"), [])
     namespace.apply(domain("next"), pod_on("next", "node-012", "next-channel"))
     eventually("a new pod is ready", lambda: is_ready(namespace.get("pod", "next")), within=100)
-    eventually("a new domain", lambda: (namespace.status("next")["status"], namespace.members("next")), ("Ready", ["node-012"]), within=20)
+    eventually("a new domain", lambda: (namespace.status("next")["status"], namespace.members("next")), ("Ready", ["node-012"]))
     namespace.delete("pod", "next")
     namespace.delete("computedomain", "next")
 
@@ -83,7 +83,7 @@ def test_downgrade_to_nvidias_controller_and_back_works_on_its_crds(cluster, nam
     namespace.apply(domain("wide"))
     namespace.kubectl("annotate", "computedomain", "wide", "cdom.dev/gpus=4")
     eventually("GPUs that the template asks for",
-               lambda: template_of(namespace, "wide")[1]["spec"]["devices"]["requests"][1]["exactly"]["count"], 4, within=30)
+               lambda: template_of(namespace, "wide")[1]["spec"]["devices"]["requests"][1]["exactly"]["count"], 4)
     template = template_of(namespace, "wide")
     namespace.is_in_step("newer", 3, within=90)
     before = serving(namespace, "newer")
@@ -110,8 +110,9 @@ def test_downgrade_to_nvidias_controller_and_back_works_on_its_crds(cluster, nam
     cliques = cluster.list("computedomaincliques", DRIVER, namespace.label("newer"))
     assert [len(one["daemons"]) for one in cliques
             if one["metadata"]["name"] == f"{uid}.{one['metadata']['labels'][f'{LABEL}.cliqueID']}"] == [3]
-    labelled = cluster.kubectl_json("get", "nodes", "-l", f"{LABEL}={uid}")["items"]
-    assert sorted(one["metadata"]["name"] for one in labelled) == namespace.workers_on("newer")
+    eventually("nodes with the label, and those of workers", lambda: (
+        sorted(one["metadata"]["name"] for one in cluster.list("nodes", "", f"{LABEL}={uid}")), namespace.workers_on("newer")),
+        lambda got: got[0] == got[1] and got[0])
     for name in ("newer", "wide"):
         write(namespace, name)
 
@@ -119,15 +120,15 @@ def test_downgrade_to_nvidias_controller_and_back_works_on_its_crds(cluster, nam
         cluster.controller_with(*DAEMONS_WRITE)
         # On CRDs that drop conditions: a second domain shows that it works.
         namespace.apply(domain("beside"))
-        eventually("a domain is provisioned", lambda: namespace.exists("resourceclaimtemplate", "beside-channel"), within=30)
-        eventually("its status", lambda: (namespace.status("beside")["status"], namespace.members("beside")), ("Ready", []), within=30)
-        namespace.delete("computedomain", "beside", timeout=30)
+        eventually("a domain is provisioned", lambda: namespace.exists("resourceclaimtemplate", "beside-channel"))
+        eventually("its status", lambda: (namespace.status("beside")["status"], namespace.members("beside")), ("Ready", []))
+        namespace.delete("computedomain", "beside")
         assert cluster.controller_says("drops the conditions")
         assert serving(namespace, "newer") == before
         assert_same_members(lines(), 3)
     assert namespace.get("computedomain", "wide")["metadata"]["annotations"]["cdom.dev/gpus"] == "4"
     assert template_of(namespace, "wide") == template
-    namespace.delete("computedomain", "wide", timeout=30)
+    namespace.delete("computedomain", "wide")
     end_of_workload_and_domain(namespace, "newer")
     install_crds(cluster, "cdom")
 
@@ -150,13 +151,13 @@ def test_upgrade_from_nvidias_controller_keeps_the_workload(cluster, namespace, 
 
     with watched(namespace, "older", "{.object.status.nodes[*].name}") as lines:
         cluster.controller_with(*DAEMONS_WRITE)
-        eventually("owners of the workload's template", owners, [uid], within=30)
+        eventually("owners of the workload's template", owners, [uid])
         cluster.end_controller()
         assert_same_members(lines(), 3)
     install_crds(cluster, "cdom")
     with watched(namespace, "older", "{.object.status.nodes[*].name}") as lines:
         cluster.controller_with(*DAEMONS_WRITE)
-        namespace.is_in_step("older", 3, within=30)
+        namespace.is_in_step("older", 3)
         assert_same_members(lines(), 3)
     assert serving(namespace, "older") == before
     assert cluster.get("daemonset", f"computedomain-daemon-{uid}", DRIVER)["metadata"]["generation"] == generation
@@ -189,7 +190,7 @@ def store_what_no_version_knows(namespace, name):
         text = namespace.kubectl("patch", "computedomain", name, "--subresource=status", "--type=merge",
                                  "-p", '{"status": {"forecast": "fair"}}', "-o", "json")
         return json.loads(text)["status"].get("forecast")
-    eventually("the field that is kept", patched, "fair", within=30)
+    eventually("the field that is kept", patched, "fair")
     found = namespace.get("computedomain", name)
     found["status"]["conditions"].append({**found["status"]["conditions"][0], "type": "Forecast", "reason": "Fair"})
     namespace.kubectl("replace", "--subresource=status", "-f", "-", stdin=json.dumps(found))
@@ -199,8 +200,8 @@ def assert_keeps_what_no_version_knows(namespace, name):
     annotations = {kind: namespace.cluster.get(kind, stored, where)["metadata"]["annotations"].get("cdom.dev/forecast")
                    for kind, stored, where in stored_objects(namespace, name)}
     assert annotations == dict.fromkeys(annotations, FORECAST)
-    assert namespace.status(name)["forecast"] == "fair"
-    assert namespace.condition(name, "Forecast")["reason"] == "Fair"
+    status = namespace.get("computedomain", name)["status"]
+    assert (status["forecast"], conditions(status)["Forecast"]["reason"]) == ("fair", "Fair")
 
 
 @pytest.mark.usefixtures("nothing_is_left_in_shape")
@@ -221,8 +222,8 @@ def test_two_versions_replace_one_daemon_of_a_clique_at_a_time(cluster, namespac
             return [one["spec"]["containers"][0]["image"]
                     for one in cluster.list("pods", DRIVER, namespace.label("lasting")) if is_ready(one)]
         eventually("images of daemons that are ready", images, [image] * 3, within=90)
-        namespace.is_in_step("lasting", 3, within=30)
-        assert sorted(one["index"] for one in namespace.status("lasting")["nodes"]) == [0, 1, 2]
+        status = namespace.is_in_step("lasting", 3)
+        assert sorted(one["index"] for one in status["nodes"]) == [0, 1, 2]
     older()
     three_workers(namespace, "lasting")
     namespace.is_in_step("lasting", 3, within=90)
@@ -236,10 +237,10 @@ def test_two_versions_replace_one_daemon_of_a_clique_at_a_time(cluster, namespac
         before = serving(namespace, "lasting")
         newer()
         # Under a job nothing restarts, unless somebody allows it.
-        namespace.says("lasting", "Outdated", "once no pod uses their clique", kind="Provisioned", within=30)
+        namespace.says("lasting", "Outdated", "once no pod uses their clique", kind="Provisioned")
         namespace.apply(domain("waited"))
-        namespace.is_idle("waited", within=30)
-        namespace.delete("computedomain", "waited", timeout=30)
+        namespace.is_idle("waited")
+        namespace.delete("computedomain", "waited")
         assert serving(namespace, "lasting") == before
         assert [line for line in lines() if not re.fullmatch(r"3/3( node-\d+){3}", line)] == []
         namespace.kubectl("annotate", "computedomain", "lasting", "cdom.dev/daemon-roll=Always")

@@ -13,9 +13,9 @@ CLUSTER = Setup(nodes=16, placement=True)
 def test_without_a_controller_jobs_continue_and_new_domains_wait(cluster, namespace, writer):
     namespace.apply(domain("kept"), workers("kept", 2))
     namespace.is_in_step("kept", 2)
-    lives, status = namespace.lives("app=kept"), namespace.status("kept")
-
     cluster.end_controller()
+    lives, version = namespace.lives("app=kept"), namespace.version("kept")
+
     namespace.apply(domain("new"), workers("new", 1))
     namespace.kubectl("scale", "deployment", "kept", "--replicas=3")
     if writer == "daemon":
@@ -25,8 +25,8 @@ def test_without_a_controller_jobs_continue_and_new_domains_wait(cluster, namesp
             """Whether each is ready."""
             return sorted(any(one["type"] == "Ready" and one["status"] == "True" for one in pod["status"].get("conditions", []))
                           for pod in cluster.list("pods", DRIVER, namespace.label("kept")))
-        eventually("which daemons are ready", daemons, [False, True, True])
-        assert len(namespace.workers_on("kept")) == 2
+        eventually("which daemons are ready, and on how many nodes workers are",
+                   lambda: (daemons(), len(namespace.workers_on("kept"))), ([False, True, True], 2))
     assert all(life in namespace.lives("app=kept") for life in lives)
     assert not namespace.exists("resourceclaimtemplate", "new-channel")
     assert "status" not in namespace.get("computedomain", "new")
@@ -34,7 +34,7 @@ def test_without_a_controller_jobs_continue_and_new_domains_wait(cluster, namesp
     namespace.kubectl("scale", "deployment", "kept", "--replicas=0")
     eventually("nodes with the domain's label", lambda: cluster.list("nodes", "", namespace.label("kept")), [])
     eventually("daemons", lambda: cluster.list("pods", DRIVER, namespace.label("kept")), [])
-    assert namespace.status("kept") == status
+    assert namespace.version("kept") == version, "somebody has written it"
     namespace.kubectl("delete", "computedomain", "kept", "--wait=false")
     assert namespace.exists("computedomain", "kept")
 
