@@ -10,6 +10,7 @@
 #   lint.sh scenarios               test/simulation/README.md lists the simulated scenarios in the code, of controller and plugin, and no others
 #   lint.sh metrics                 docs/metrics.md names the metrics in the code, and no others: the tests that write it left none out
 #   lint.sh prose                   words that readers of English as a second language do not know, in all that a person reads
+#   lint.sh one-look                no assert of an end-to-end case reads state once; lint.sh cause-not-time: nor bounds elapsed time
 #   lint.sh finds COMPILER          each rule notices a source that breaks it
 set -euo pipefail
 
@@ -315,6 +316,16 @@ expect_red() {
   rm -r "$scratch"
 }
 
+# expect_green RULE FILE TEXT: the rule finds nothing in a tree with this source.
+expect_green() {
+  local rule=$1 file=$2 text=$3 scratch
+  scratch=$(mktemp -d)
+  mkdir -p "$scratch/$(dirname "$file")"
+  printf '%s' "$text" >"$scratch/$file"
+  LINT_TREE=$scratch "$repo/test/lint/lint.sh" "$rule" || fail "rule $rule refuses what is right in $file"
+  rm -r "$scratch"
+}
+
 # expect_metrics_red NAME PAGE: the rule fails on code with this metric and this page.
 expect_metrics_red() {
   local scratch
@@ -503,9 +514,54 @@ prose() {
     '\b([Aa]new|[Ss]hall|[Mm]end(ed|s)?|[Ll]ies about|[Oo]f whom|[Ww]hoever|[Gg]oes by|[Ii]n the manner of|[Gg]oes unheeded)\b' "${texts[@]}"
 }
 
+# of_e2e RULE: of e2e_asserts.py, which says what each is.
+of_e2e() { "$repo/test/lint/e2e_asserts.py" "$1" test/e2e/test_*.py || fail "$1: of asserts of end-to-end cases"; }
+
+e2e_finds() {
+  local text
+  while IFS= read -r text; do expect_red one-look test/e2e/test_a.py "def test_a(one):\n$text"; done <<'CASES'
+    assert one.status("a")["status"] == "Ready"
+    assert one.condition("a") == {}, "why"
+    assert node in one.members("a") and eventually("b", lambda: one.members("a"))
+    assert (told, len(one.workers_on("a"))) == (1, 2)
+    status = one.status("a")\n    assert status["members"] == "4/4"
+    ready = one.condition("a")["reason"]\n    if 1:\n        assert ready == "Idle"
+    def inner():\n        assert one.field("a", "b", "c")
+CASES
+  while IFS= read -r text; do expect_red cause-not-time test/e2e/test_a.py "def test_a(one):\n    began = time.monotonic()\n$text"; done <<'CASES'
+    assert time.monotonic() - began <= 12
+    assert 15 <= (one.end - one.begin).total_seconds() <= 23
+    assert 5 > time.time() - 3
+    took = time.monotonic() - began\n    assert took < 3
+    slowest = max(0, time.monotonic() - began)\n    held_up = slowest > 3 or 5 >= slowest
+    waits = []\n    waits.append(time.monotonic() - began)\n    assert 1 < max(waits) < 4
+    def took():\n        return time.monotonic() - began\n    assert took() < 7
+    assert [x for x in one if (x - began).total_seconds() > 4] == []
+    times = {n: round(time.time() - began) for n in one}\n    assert [n for n in times.values() if n < 50] == [1, 2]
+CASES
+  expect_green one-look test/e2e/test_a.py 'def test_a(one):
+    assert eventually("a", lambda: one.status("a"))["members"] == "4/4"
+    assert one.process.status() == 0
+    status = one.status("a")
+    status = one.is_in_step("a", 4)
+    assert status["members"] == "4/4"
+'
+  expect_green cause-not-time test/e2e/test_a.py 'def test_a(one):
+    began = time.monotonic()
+    assert (one.end - one.begin).total_seconds() >= 30
+    assert len(one.requests) <= 1 + (time.monotonic() - began) / 10
+    assert [x for x in one if (x - began).total_seconds() < 60] == []
+@pytest.mark.timing
+def test_b():
+    began = time.monotonic()
+    assert time.monotonic() - began < 5
+'
+}
+
 finds() {
   local compiler=$1 scratch call
   includes_finds
+  e2e_finds
   expect_red nodiscard pkg/kube/a.h '#pragma once\nbase::Result<int> Get(int a);\n'
   expect_red banned pkg/kube/a.cc 'auto a = std::chrono::steady_clock::now();\n'
   expect_red banned pkg/kube/a.cc 'std::random_device d;\n'
@@ -565,5 +621,6 @@ rule=${1:-}
 shift || true
 case $rule in
   includes | layers | nodiscard | banned | size | reasons | conditions | scenarios | metrics | prose | pure | finds) "$rule" "$@" ;;
+  one-look | cause-not-time) of_e2e "$rule" ;;
   *) fail "lint: no rule '$rule'" ;;
 esac
