@@ -124,7 +124,7 @@ int main(int argc, char** argv) {
                            {"revision", std::string(base::Revision())},
                            {"namespace", settings.ns},
                            {"image", settings.image},
-                           {"election", settings.elects ? "on" : "off"}});
+                           {"election", settings.Elects() ? "on" : "off"}});
   command_line::SayUnused(settings.unused_flags, logger);
   if (settings.HasTwoWriters()) {
     logger.Warning("NVIDIA's daemons and the controller both write entries of cliques",

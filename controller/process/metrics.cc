@@ -164,7 +164,8 @@ Metrics::Metrics(const MetricSources& sources, std::string host, int workers)
                                  .leaving_taints = sources.leaving_taints},
           clock_, time_to_ready_, wait_)),
       leads_(OneGauge(*registry_, "leader_election_master_status",
-                      "1 while this replica leads. Always 1 without leader election",
+                      "1 while this replica leads. Always 1 without leader election, always 0 in a "
+                      "dry run",
                       {{"name", "compute-domain-controller"}})),
       reconciled_(Reconciles(*registry_, "success")),
       requeued_(Reconciles(*registry_, "requeue_after")),

@@ -159,10 +159,15 @@ class ControllerProcess {
   ExitReason Run(const std::stop_token& stop);
 
  private:
-  [[nodiscard]] bool MayWrite() const { return !settings_.elects || elector_.IsLeader(); }
+  [[nodiscard]] bool MayWrite() const {
+    return !settings_.dry_run && (!settings_.elects || elector_.IsLeader());
+  }
   // Returns objects of the other IMEX mode, because of which the process must not start.
   [[nodiscard]] std::vector<std::string> FindOfOtherMode();
-  [[nodiscard]] bool MayWork() const { return controller_.MayReconcile() && MayWrite(); }
+  // A dry run plans beside the leader.
+  [[nodiscard]] bool MayWork() const {
+    return controller_.MayReconcile() && (settings_.dry_run || MayWrite());
+  }
 
   // For one thread. If `in_flight` is null, its requests count by themselves. `gate` may be null.
   [[nodiscard]] std::unique_ptr<http::Transport> MakeTransport(http::InFlight* in_flight = nullptr,
@@ -328,7 +333,7 @@ void ControllerProcess::ReleaseLease() {
 // Returns what hangs. Empty if nothing does.
 std::string ControllerProcess::Stuck(TimePoint now) const {
   if (!watch_alive_.IsAlive(now, kSilenceMax)) return "the watch thread";
-  if (settings_.elects && !lease_alive_.IsAlive(now, kSilenceMax)) return "the lease thread";
+  if (settings_.Elects() && !lease_alive_.IsAlive(now, kSilenceMax)) return "the lease thread";
   for (const auto& since : busy_since_) {
     const std::int64_t began = since;
     if (began != 0 && now.time_since_epoch().count() - began >
@@ -425,7 +430,7 @@ bool ControllerProcess::ConfigChanged(TimePoint now) {
 
 // Returns why the run must end now. Empty if it may go on.
 std::optional<ExitReason> ControllerProcess::EndReason(TimePoint now) {
-  if (settings_.elects && elector_.TermEnded()) return ExitReason::kLeaseLost;
+  if (settings_.Elects() && elector_.TermEnded()) return ExitReason::kLeaseLost;
   if (stands_down_) return ExitReason::kStoodDown;
   if (ConfigChanged(now)) return ExitReason::kConfigChanged;
   return {};
@@ -434,7 +439,10 @@ std::optional<ExitReason> ControllerProcess::EndReason(TimePoint now) {
 // Reports a changed state to systemd and the log. Feeds the watchdog while no thread hangs.
 void ControllerProcess::Announce(TimePoint now) {
   std::string state = "Waiting for the caches";
-  if (controller_.MayReconcile()) state = MayWrite() ? "Reconciling" : "Standing by";
+  if (controller_.MayReconcile()) {
+    const char* const leads = MayWrite() ? "Reconciling" : "Standing by";
+    state = settings_.dry_run ? "Dry run: writes are only logged" : leads;
+  }
   if (state != announced_) {
     announced_ = state;
     logger_.Info(state);
@@ -480,7 +488,7 @@ ExitReason ControllerProcess::Run(const std::stop_token& stop) {
   Serve(debug, settings_.debug_endpoint, "debug pages", "--debug-endpoint");
   std::jthread watch([this](const std::stop_token& token) { Watch(token); });
   std::jthread lease;
-  if (settings_.elects) {
+  if (settings_.Elects()) {
     lease = std::jthread([this](const std::stop_token& token) { KeepLease(token); });
   }
   std::jthread events([this](const std::stop_token& token) { SendEvents(token); });
@@ -522,7 +530,7 @@ ExitReason ControllerProcess::Run(const std::stop_token& stop) {
   queue_.ShutDown();
   workers.clear();
   events.request_stop();  // Sends the last ones while the Lease is released.
-  if (settings_.elects) {
+  if (settings_.Elects()) {
     lease.request_stop();
     lease_gate_.Close(kLeaseDrain);
     lease = std::jthread();

@@ -34,43 +34,40 @@ using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::minutes;
 
-// Waits for the lines that say where something is served.
-class PortLogger final : public base::Logger {
+// Remembers what was said, and where something is served.
+class TestLogger final : public base::Logger {
  public:
   void Log(base::LogLevel /*level*/, std::string_view message,
            std::initializer_list<base::LogField> fields) override {
     const base::MutexLock lock(mutex_);
+    said_.emplace(message);
     for (const base::LogField& field : fields) {
       if (field.key == "port") ports_[std::string(message)] = std::stoi(field.value);
     }
     said_cv_.notify_all();
   }
+  // Waits for the line that says it.
   [[nodiscard]] int PortOf(const std::string& message) {
     const base::MutexLock lock(mutex_);
     while (!ports_.contains(message)) said_cv_.wait(mutex_);
     return ports_[message];
   }
+  [[nodiscard]] bool Said(const std::string& message) {
+    const base::MutexLock lock(mutex_);
+    return said_.contains(message);
+  }
 
  private:
   base::Mutex mutex_;
   std::condition_variable_any said_cv_;
+  std::set<std::string> said_ GUARDED_BY(mutex_);
   std::map<std::string, int> ports_ GUARDED_BY(mutex_);
 };
 
-// Remembers what was said.
-class StateLogger final : public base::Logger {
- public:
-  void Log(base::LogLevel /*level*/, std::string_view message,
-           std::initializer_list<base::LogField> /*fields*/) override {
-    said_.With([&](auto& said) { said.emplace(message); });
-  }
-  [[nodiscard]] bool Said(const std::string& message) {
-    return said_.With([&](const auto& said) { return said.contains(message); });
-  }
-
- private:
-  base::Guarded<std::set<std::string>> said_;
-};
+// A review stores nothing.
+bool Writes(const std::string& request) {
+  return !request.starts_with("GET ") && request.find("/selfsubjectreviews ") == std::string::npos;
+}
 
 // The reply of an API server that has no objects at all: to a LIST; a WATCH stays open.
 // But for `domains`.
@@ -97,6 +94,12 @@ constexpr const char* kOfTheHosts =
     R"("name":"train","namespace":"default","uid":"u","resourceVersion":"5","generation":1},)"
     R"("spec":{"channel":{"resourceClaimTemplate":{"name":"c"}}},"status":{"status":"Ready",)"
     R"("conditions":[{"type":"MembersReady","status":"Unknown","reason":"HostManaged"}]}})";
+
+// A domain that nothing was done for.
+constexpr const char* kNew =
+    R"({"apiVersion":"resource.nvidia.com/v1beta1","kind":"ComputeDomain","metadata":{)"
+    R"("name":"train","namespace":"default","uid":"u","resourceVersion":"5","generation":1},)"
+    R"("spec":{"numNodes":0,"channel":{"resourceClaimTemplate":{"name":"c"}}}})";
 
 class Token final : public http::Credentials {
  public:
@@ -158,7 +161,7 @@ class ProcessTest : public ::testing::Test {
                              std::move(config), stop_.get_token()),
                 ExitReason::kStopped);
     });
-    lease_asked_.wait();
+    if (!settings_.dry_run) lease_asked_.wait();
     health_ = logger_.PortOf("Serving health and metrics");
     debug_ = logger_.PortOf("Serving debug pages");
   }
@@ -176,6 +179,9 @@ class ProcessTest : public ::testing::Test {
     EXPECT_TRUE(base::WaitUntil([&] { return (answer = Get(port, path)).starts_with(wanted); }));
     return answer;
   }
+  [[nodiscard]] bool Says(const std::string& message) {
+    return base::WaitUntil([&] { return logger_.Said(message); });
+  }
   [[nodiscard]] bool MetricsSay(const std::string& text) const {
     return base::WaitUntil(
         [&] { return Get(health_, "/metrics").find(text) != std::string::npos; });
@@ -183,16 +189,18 @@ class ProcessTest : public ::testing::Test {
 
   settings::Settings settings_;
   AdvancedClock clock_;
-  PortLogger logger_;
+  TestLogger logger_;
   std::latch lease_asked_{1};
   std::latch hang_up_{1};
-  std::string lease_answer_ = {};  // Empty: hangs up.
+  std::atomic<bool> writes_ = false;  // It has sent a request that writes.
+  std::string lease_answer_ = {};     // Empty: hangs up.
   // What there is, as a LIST shows it. Unset: a LIST is not answered.
   std::optional<std::string> domains_ = {};
   RawServer api_server_{[this](RawServer::Connection& connection) {
     for (;;) {
       const std::string request = connection.ReadRequest();
       if (request.empty()) return;
+      if (Writes(request)) writes_ = true;
       if (request.find("/leases/") != std::string::npos) {
         if (!lease_answer_.empty()) connection.Write(lease_answer_);
         if (!lease_asked_.try_wait()) lease_asked_.count_down();
@@ -274,6 +282,25 @@ TEST_F(ProcessTest, REV3_F10_StandbyQueuesNothing) {
       << metrics;
 }
 
+TEST_F(ProcessTest, DryRun_PlansWithoutALease_AndWritesNothing) {
+  settings_.dry_run = true;
+  lease_answer_ = http::testing::Reply(404, "");  // An elector would create it.
+  domains_ = kNew;
+  StartRun();
+  EXPECT_TRUE(Says("Would act"));
+  EXPECT_TRUE(Says("Dry run: writes are only logged"));
+  EXPECT_TRUE(
+      MetricsSay("\nleader_election_master_status{name=\"compute-domain-controller\"} 0\n"));
+  EXPECT_EQ(Get(health_, "/readyz"), "200 ok");
+  clock_.Advance(std::chrono::seconds(31));  // Longer than a thread may say nothing.
+  EXPECT_EQ(GetUntil(health_, "/livez", "200 ok"), "200 ok");
+  stop_.request_stop();
+  run_.join();
+  EXPECT_FALSE(lease_asked_.try_wait()) << "it neither reads nor releases a Lease";
+  EXPECT_FALSE(writes_);
+  EXPECT_FALSE(logger_.Said("Reconciling"));
+}
+
 using Change = std::function<void(kube::ClientConfig&)>;
 
 // A run where there are `domains`. Once it is synced, the files say what `change` makes of how it
@@ -286,9 +313,7 @@ ExitReason RunWhoseFilesAre(const Change& change, std::stop_source& stop,
       const std::string request = connection.ReadRequest();
       if (request.empty()) return;
       if (request.find("watch=") != std::string::npos) return connection.WaitForClose();
-      // A review stores nothing.
-      const bool is_review = request.find("/selfsubjectreviews ") != std::string::npos;
-      if (!request.starts_with("GET ") && !is_review) wrote = true;
+      if (Writes(request)) wrote = true;
       connection.Write(ListOf(domains, request));
     }
   });
@@ -301,7 +326,7 @@ ExitReason RunWhoseFilesAre(const Change& change, std::stop_source& stop,
   settings.http_endpoint.clear();
   settings.debug_endpoint.clear();
   const base::SystemClock clock;
-  StateLogger logger;
+  TestLogger logger;
   int looks = 0;
   int looks_before = 0;  // Before it was synced.
   const auto load = [&]() -> base::Result<kube::ClientConfig> {

@@ -64,6 +64,8 @@ struct Settings : command_line::CommonSettings {
 
   // Leader election.
   bool elects = true;
+  // Returns whether the process takes part in leader election. A dry run leads nothing.
+  [[nodiscard]] bool Elects() const { return elects && !dry_run; }
   std::string lease_name = std::string(api::kLeaseNames.front());
   std::string lease_namespace = {};  // Empty for `ns`.
   // Returns the Lease of this controller first, then Leases of other controllers in its namespace.

@@ -243,7 +243,7 @@ constexpr auto kTable = std::to_array<Setting>({
     Flag("--feature-gates", "FEATURE_GATES", kProcess,
          "NVIDIA's feature gates as name=bool, separated by commas. Unknown gates are refused",
          Text<ReadGates>),
-    Flag("--dry-run", "DRY_RUN", kProcess, "Log each write, and write nothing",
+    Flag("--dry-run", "DRY_RUN", kProcess, "Log each write, and write nothing, not even the Lease",
          [](CLI::App& app, const Setting& setting, Settings& s) {
            app.add_flag(setting.flag, s.dry_run, setting.help)->envname(setting.variable);
          }),

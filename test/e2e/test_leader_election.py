@@ -4,11 +4,12 @@ import re
 import subprocess
 
 import pytest
-from cluster import Setup
+from cluster import ACCOUNT, Setup
 from hand_overs import hand_overs
 from namespaces import DRIVER
 from objects import domain
 from process import Process
+from requests_of import READS, of_controllers
 from waiting import eventually
 
 CLUSTER = Setup(nodes=16, placement=True)
@@ -116,3 +117,50 @@ def test_finalizers_are_not_released_under_a_leader_of_another_name_or_without_a
         assert (status, "namespace default has no Lease of these names: cdom-controller, " in said) == (1, True), said
         assert release(cluster, programs, "--namespace", DRIVER, "--force")[0] == 0
     assert release(cluster, programs, "--namespace", DRIVER)[0] == 0
+
+
+@pytest.fixture
+def dry(cluster):
+    """A dry run as the administrator, by whom its requests are known. Other cases have left no Lease."""
+    cluster.kubectl("delete", "lease", "cdom-controller", "-n", DRIVER, "--ignore-not-found")
+    with cluster.replica("dry", "--dry-run", kubeconfig=cluster.plane / "admin.kubeconfig") as dry:
+        eventually("it is ready", lambda: dry.says("Dry run: writes are only logged"), within=30)
+        yield dry
+
+
+def test_a_dry_run_logs_what_it_would_do_and_leaves_the_lease_to_others(cluster, namespace, dry):
+    since = cluster.audit_size()
+
+    def plans(name, *actions):
+        for action in actions:
+            pattern = rf'Would act.*domain="{namespace.name}/{name}".*action="{action}'
+            eventually(f"it would act for {name}", lambda: dry.log.read_text(), re.compile(pattern))  # noqa: B023
+
+    def children(name):
+        return namespace.exists("resourceclaimtemplate", f"{name}-channel"), "status" in namespace.get("computedomain", name)
+
+    # Alone.
+    namespace.apply(domain("alone"))
+    plans("alone", "patch finalizers of ComputeDomain", "create ResourceClaimTemplate", "patch status of ComputeDomain")
+    assert children("alone") == (False, False)
+    assert cluster.get("lease", "cdom-controller", DRIVER) is None
+    # Beside a controller, which serves although it came later.
+    cluster.run_controller()
+    namespace.is_idle("alone")
+    assert children("alone") == (True, True)
+    assert namespace.get("computedomain", "alone")["metadata"]["finalizers"] != []
+    # And when that has ended.
+    cluster.end_controller()
+    namespace.apply(domain("later"))
+    plans("later", "create ResourceClaimTemplate")
+    assert children("later") == (False, False)
+    assert lease(cluster)["holderIdentity"] == ""
+    cluster.run_controller()
+    namespace.is_idle("later")
+    namespace.delete("computedomain", "alone", "later")
+
+    asked = {(one["verb"], one["objectRef"]["resource"]) for one in of_controllers(cluster.audit_entries(since))
+             if one["user"]["username"] != ACCOUNT}
+    assert ("list", "resourceclaims") in asked, "these are the requests of the dry run"
+    assert {one for one in asked if one[0] not in READS or one[1] == "leases"} == set()
+    assert not dry.says("Reconciling") and not dry.says("Standing by")
