@@ -58,6 +58,12 @@ class ApiServer {
   void Refuse(Refuses refuses) { refuses_ = std::move(refuses); }
 
   [[nodiscard]] const std::deque<RequestRecord>& requests() const { return requests_; }
+  // Forgets all requests and changes so far, for a run that no oracle sees. REQUIRES: every watch
+  // has seen the changes.
+  void ForgetPast() {
+    requests_.clear();
+    store_.ForgetPast();
+  }
   [[nodiscard]] const ObjectStore& store() const { return store_; }
 
  private:

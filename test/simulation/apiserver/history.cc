@@ -52,6 +52,11 @@ void History::Remove(Kind kind, const kube::ObjectKey& key, const std::string& a
           .time = time});
 }
 
+void History::ForgetPast() {
+  changes_.Forget();
+  for (Numbered<std::size_t>& places : of_kind_) places.Forget();
+}
+
 ObjectPtr History::Stamp(json::Value value) {
   value["metadata"]["resourceVersion"] = std::to_string(++revision_);
   return std::make_shared<const Object>(std::move(value));

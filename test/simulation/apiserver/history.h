@@ -1,15 +1,17 @@
 // The history of all objects: every version, in order.
 //
-// For one thread. Bound: one entry for each write. Nothing is forgotten, so that a read can be
-// served from any revision, and an oracle can see all of them.
+// For one thread. Bound: one entry for each write. Nothing is forgotten unless ForgetPast() is
+// called, so that a read can be served from any revision, and an oracle can see all of them.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "pkg/base/check.h"
 #include "test/simulation/apiserver/kinds.h"
 #include "test/simulation/apiserver/object.h"
 
@@ -30,6 +32,38 @@ struct Change {
   [[nodiscard]] Revision revision() const { return after->revision(); }
 };
 
+// Entries by their number, from 0. Those that are forgotten keep their numbers.
+template <typename T>
+class Numbered {
+ public:
+  // With those that are forgotten.
+  [[nodiscard]] std::size_t size() const { return forgotten_ + kept_.size(); }
+  // REQUIRES: it is not forgotten.
+  [[nodiscard]] const T& operator[](std::size_t number) const {
+    CHECK(number >= forgotten_);
+    return kept_[number - forgotten_];
+  }
+  // Returns the number of the entry at `place`.
+  [[nodiscard]] std::size_t NumberOf(typename std::vector<T>::const_iterator place) const {
+    return forgotten_ + static_cast<std::size_t>(place - kept_.begin());
+  }
+  // Of those that are not forgotten.
+  [[nodiscard]] auto begin() const { return kept_.begin(); }
+  [[nodiscard]] auto end() const { return kept_.end(); }
+  [[nodiscard]] auto rbegin() const { return kept_.rbegin(); }
+  [[nodiscard]] auto rend() const { return kept_.rend(); }
+  [[nodiscard]] const T& back() const { return kept_.back(); }
+  void push_back(T entry) { kept_.push_back(std::move(entry)); }
+  void Forget() {
+    forgotten_ += kept_.size();
+    kept_.clear();
+  }
+
+ private:
+  std::vector<T> kept_;
+  std::size_t forgotten_ = 0;
+};
+
 class History {
  public:
   // The next write gets the revision after `start`.
@@ -41,9 +75,9 @@ class History {
   // Returns the objects as of `revision`.
   [[nodiscard]] Objects StateAt(Kind kind, Revision revision) const;
 
-  [[nodiscard]] const std::vector<Change>& changes() const { return changes_; }
-  // Returns the places in changes() of one kind's changes.
-  [[nodiscard]] const std::vector<std::size_t>& ChangesOf(Kind kind) const {
+  [[nodiscard]] const Numbered<Change>& changes() const { return changes_; }
+  // Returns the numbers in changes() of one kind's changes.
+  [[nodiscard]] const Numbered<std::size_t>& ChangesOf(Kind kind) const {
     return of_kind_[Index(kind)];
   }
 
@@ -51,6 +85,8 @@ class History {
   ObjectPtr Put(Kind kind, json::Value value, const std::string& actor, Time time);
   // REQUIRES: the object exists.
   void Remove(Kind kind, const kube::ObjectKey& key, const std::string& actor, Time time);
+  // Forgets all changes so far. REQUIRES: every watch has seen them.
+  void ForgetPast();
 
  private:
   static std::size_t Index(Kind kind) { return static_cast<std::size_t>(kind); }
@@ -59,8 +95,8 @@ class History {
 
   Revision revision_;
   std::array<Objects, kKindCount> live_;
-  std::vector<Change> changes_;
-  std::array<std::vector<std::size_t>, kKindCount> of_kind_;
+  Numbered<Change> changes_;
+  std::array<Numbered<std::size_t>, kKindCount> of_kind_;
 };
 
 }  // namespace simulation

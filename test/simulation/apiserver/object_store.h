@@ -122,6 +122,9 @@ class ObjectStore {
 
   [[nodiscard]] static Reply NotFound(Kind kind, const std::string& name);
 
+  // See History.
+  void ForgetPast() { history_.ForgetPast(); }
+
  private:
   [[nodiscard]] Reply Write(const std::string& actor, const KindInfo& kind,
                             const ObjectPtr& existing, json::Value object, Subresource subresource);

@@ -28,7 +28,7 @@ WatchStream::WatchStream(const History& history, const KindInfo& kind, std::stri
   const auto& places = history_->ChangesOf(kind_->kind);
   const auto it = std::ranges::upper_bound(
       places, start, {}, [&](std::size_t place) { return history_->changes()[place].revision(); });
-  next_ = static_cast<std::size_t>(it - places.begin());
+  next_ = places.NumberOf(it);
 }
 
 bool WatchStream::Selects(const Object& object) const {

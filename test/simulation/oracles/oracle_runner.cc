@@ -21,7 +21,7 @@ OracleRunner::OracleRunner(const ApiServer& server, const SystemUnderTest& syste
 }
 
 void OracleRunner::ShowChanges(Revision up_to) {
-  const std::vector<Change>& changes = server_.store().history().changes();
+  const Numbered<Change>& changes = server_.store().history().changes();
   for (; changes_ < changes.size() && changes[changes_].revision() <= up_to; ++changes_) {
     for (const Oracle& oracle : oracles_) {
       if (oracle.on_change) oracle.on_change(truth_, changes[changes_]);

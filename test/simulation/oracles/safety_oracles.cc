@@ -524,7 +524,7 @@ bool HasNodeEnded(const History& history, const GroundTruth& truth, const System
   const Revision since = Since(history, Kind::kNode, *found, [](const Object& object) {
     return FindCondition(object.value(), "Ready")["status"].AsString() != "True";
   });
-  const std::vector<Change>& changes = history.changes();
+  const Numbered<Change>& changes = history.changes();
   const auto began = std::ranges::lower_bound(changes, since, {}, &Change::revision);
   return now - began->time >= ByFastClock(system, kNodeEnds);
 }

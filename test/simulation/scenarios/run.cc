@@ -142,7 +142,7 @@ class Sweeper {
   // Each kind with the revision that was the newest `age` writes ago, or the start of the run.
   std::string StaleOf(const Stale& view) {
     if (view.age == 0) return view.kinds;
-    const std::vector<Change>& changes = world_.cluster().store().history().changes();
+    const Numbered<Change>& changes = world_.cluster().store().history().changes();
     const std::size_t age = std::min(changes.size(), static_cast<std::size_t>(view.age));
     const std::string revision =
         "@" + std::to_string(std::max(changes[changes.size() - age].revision(), world_.start()));

@@ -426,7 +426,7 @@ void World::ExcuseFault() {
   const auto newest = spec_.fault == Fault::kViewsStall ? cluster_.store().revision() : start_;
   for (const auto& [kind, view] : ParseStale(spec_.stale, static_cast<std::int64_t>(newest))) {
     // Up to the next change it was the truth.
-    const std::vector<Change>& changes = cluster_.store().history().changes();
+    const Numbered<Change>& changes = cluster_.store().history().changes();
     const auto next = std::ranges::upper_bound(changes, static_cast<Revision>(view), {},
                                                [](const Change& c) { return c.revision(); });
     system_.excuses.push_back({.from = next == changes.end() ? cluster_.now() : next->time});
