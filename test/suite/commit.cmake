@@ -15,6 +15,8 @@ step("fuzz: it finds what is broken" NEEDS asan LOCK processors COST 240 COMMAND
 # A night runs all of them. An odd number of parts, since cases of one scenario stand in pairs.
 step("sweep: faults at requests" NEEDS sweeps LOCK processors COST 690 COMMAND test/suite/sweeps.sh --part any/5 1000 900)
 
+step("bench: instructions and memory of a fixed world" NEEDS release LOCK processors COST 150 COMMAND test/bench/fixed_world.sh)
+
 # Two processes run the chosen modules on clusters. Those that need the same cluster share it, one after another.
 # What ends its process is not run again, which is what pytest-xdist does otherwise.
 set(beside -n 2 --dist loadgroup --max-worker-restart 0 --took=build/suite/took.json -m "not timing")

@@ -93,11 +93,13 @@ def run_lane(names, results, watch, *options):
         over = threading.Event()
         minutes = threading.Thread(target=each_minute, args=(over, watch))
         minutes.start()
-        for line in ctest.stdout:
-            print(line, end="", flush=True)
-            watch.saw(line)
-        over.set()
-        minutes.join()
+        try:
+            for line in ctest.stdout:
+                print(line, end="", flush=True)
+                watch.saw(line)
+        finally:
+            over.set()
+            minutes.join()
 
 
 def each_minute(over, watch):
