@@ -25,7 +25,7 @@ cd "$scratch"
 
 # The C library chooses by processor and cache how it copies and compares: here always the same way. Names and values of the
 # environment lie on the stack, so there is nothing else in it.
-tunables=glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX512BW,-AVX2,-AVX,-BMI2,-ERMS,-FSRM,-SSE4_2,-SSE4_1,-SSSE3
+tunables=glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX512BW,-AVX2,-AVX,-AVX_Fast_Unaligned_Load,-BMI2,-ERMS,-FSRM,-SSE4_2,-SSE4_1,-SSSE3
 tunables+=:glibc.cpu.x86_data_cache_size=0x8000:glibc.cpu.x86_shared_cache_size=0x100000
 tunables+=:glibc.cpu.x86_non_temporal_threshold=0xc0000:glibc.cpu.x86_rep_movsb_threshold=0x100000:glibc.cpu.x86_rep_stosb_threshold=0x100000
 alone() { setarch -R env -i "GLIBC_TUNABLES=$tunables" "$@"; }
