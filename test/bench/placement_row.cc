@@ -177,8 +177,10 @@ Rows MeasurePlacement(Stage& stage, const Sizes& sizes) {
   Row row = LatencyRow("a pod is made where " + domains + " are, of which " + std::to_string(few) +
                            " are placed, its own among them (median)",
                        without, with_few);
-  row.budget = "<= 3 times";
-  row.holds = with_few <= kBudgetRatio * without;
+  row.budget = Budget{.text = "<= 3 times",
+                      .gate = Gate::kStrict,
+                      .value = with_few / std::max(without, 0.001),
+                      .aim = kBudgetRatio};
   const double more = std::max(with_policy.live - without_policy.live, 0.0);
   return std::vector<Row>{
       std::move(row), LatencyRow("where all " + domains + " are placed", without, with_all),

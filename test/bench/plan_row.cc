@@ -78,12 +78,14 @@ Rows MeasurePlanning(Stage& stage, const Sizes& sizes) {
   return std::vector<Row>{
       {.id = "P14",
        .what = "a plan for " + std::to_string(large) + " members that are not ready",
-       .budget = "<= 1.5 times as long for each",
+       .budget = Budget{.text = "<= 1.5 times as long for each",
+                        .gate = Gate::kAlways,  // Each time is the best of several rounds.
+                        .value = ratio,
+                        .aim = kBudgetRatio},
        .yardstick = "for " + std::to_string(sizes.unready_members) + ": " + Number(few) + " ms",
        .ours = Number(many) + " ms",
        .figure = many,
-       .ratio = ratio,
-       .holds = ratio <= kBudgetRatio}};
+       .ratio = ratio}};
 }
 
 }  // namespace bench
