@@ -13,6 +13,8 @@
 #                            that misses it fails
 #   --smoke                  small sizes, a minute or two: a line PASS for each row that gave figures. Of them
 #                            only counts that do not depend on the sizes are judged
+#   --record                 writes the figures of the README's table into test/bench/figures.tsv and README.md;
+#                            with --controller-cmd as those of NVIDIA's controller
 #   --joining-nodes "N ..."  P2: once with each of these numbers of nodes (18 144 1000)
 #   --domains N, --samples N, --labelled-nodes N, --idle-domains N, --idle-nodes N, --idle-claims N,
 #   --foreign-claims N, --idle-seconds N, --hand-overs N, --crashes N, --huge-nodes N, --large-claims N,
@@ -31,6 +33,7 @@ misuse() {
 
 smoke=false
 strict=false
+record=false
 judge=()  # Options of cdom-bench-table.
 rows=P1,P2,P3,P4,P5,P6,P7,P8,P9,P10,P11,P12,P13,P14,P15,P16,P17,P18
 command=$bin/compute-domain-controller
@@ -43,7 +46,7 @@ while (($# > 0)); do
       sed -n '2,/^set/p' "${BASH_SOURCE[0]}" | sed '$d; s/^# \{0,1\}//'
       exit 0
       ;;
-    --smoke | --strict)
+    --smoke | --strict | --record)
       declare "${1#--}=true"
       shift
       continue
@@ -77,6 +80,7 @@ fi
 if $smoke; then judge+=(--small); fi
 if $strict; then judge+=(--strict); fi
 if [[ $command != "$bin/compute-domain-controller" ]]; then judge+=(--another); fi
+if $record && { $smoke || ((${#asked[@]} > 0)); }; then misuse "only figures of the usual sizes are recorded"; fi
 sizes+=("${asked[@]}")  # Of an option that is there twice, the last counts.
 
 # shellcheck source=../test/e2e/stage.sh
@@ -244,4 +248,8 @@ if wanted P18; then measure fairness P18 "--nodes 18 --cliques 2" "${sizes[@]}";
 if wanted P16 || wanted P17; then daemons; fi
 
 show_table "$load"
+if $record; then
+  [[ $command == "$bin/compute-domain-controller" ]] && of=cdom || of=nvidia
+  "$bin/cdom-bench-table" --lines <"$table" | "$repo/test/bench/readme.py" --record "$of"
+fi
 ((failed == 0))

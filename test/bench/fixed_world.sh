@@ -39,7 +39,6 @@ alone valgrind --tool=callgrind --callgrind-out-file=counted ./cdom-fixed-world 
 callgrind_annotate --inclusive=yes --threshold=100 counted >by_function
 cost() { sed -nE "s/^ *([0-9,]+) .*[ :]fixed_world::$1(\[abi:cxx11\])?\(.*/\1/p" by_function | tr -d , | head -n 1; }
 
-
 {
   for part in Fill Gather Decide Encode; do echo "$part $(cost $part)"; done
   echo "peak-rss-kib $peak"

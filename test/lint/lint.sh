@@ -11,6 +11,7 @@
 #   lint.sh metrics                 docs/metrics.md names the metrics in the code, and no others: the tests that write it left none out
 #   lint.sh prose                   words that readers of English as a second language do not know, in all that a person reads
 #   lint.sh one-look                no assert of an end-to-end case reads state once; lint.sh cause-not-time: nor bounds elapsed time
+#   lint.sh figures                 README's table and docs/why.md say what test/bench/figures.tsv records
 #   lint.sh finds COMPILER          each rule notices a source that breaks it
 set -euo pipefail
 
@@ -304,6 +305,8 @@ metrics() {
     fail 'docs/metrics.md and the code differ: < is in the code alone, > on the page alone or twice'
 }
 
+figures() { LINT_TREE=$tree "$repo/test/bench/readme.py" --check; }
+
 # expect_red RULE NAME SOURCE [FILE]: the rule fails on a tree with this source.
 expect_red() {
   local rule=$1 file=$2 text=$3 scratch
@@ -558,6 +561,27 @@ def test_b():
 '
 }
 
+# A tree whose pages say what is recorded; then each with another figure.
+figures_finds() {
+  local scratch
+  scratch=$(mktemp -d)
+  mkdir -p "$scratch"/{docs,test/bench}
+  notices() {  # notices WHAT FILE SED
+    cp "$repo/test/bench/figures.tsv" "$scratch/test/bench"
+    cp "$repo/README.md" "$scratch"
+    cp "$repo/docs/why.md" "$scratch/docs"
+    sed -i -E "$3" "$scratch/$2"
+    if LINT_TREE=$scratch "$repo/test/lint/lint.sh" figures >/dev/null 2>&1; then [[ -z $1 ]]; else [[ -n $1 ]]; fi ||
+      fail "figures: ${1:-a tree that is right is refused}"
+  }
+  notices '' README.md ''
+  notices 'another figure in the README, not noticed' README.md 's/^(\| memory .*) [0-9]+ MiB/\1 31 MiB/'
+  notices 'a row that the README lacks, not noticed' README.md '/^\| requests in a minute/d'
+  notices 'another figure that is recorded, not noticed' test/bench/figures.tsv 's/\t21 ms/\t42 ms/'
+  notices 'another factor in docs/why.md, not noticed' docs/why.md 's/[0-9]+ times as fast/1000 times as fast/'
+  rm -r "$scratch"
+}
+
 finds() {
   local compiler=$1 scratch call
   includes_finds
@@ -603,6 +627,7 @@ finds() {
   if LINT_TREE=$scratch "$repo/test/lint/lint.sh" reasons 2>/dev/null >&2; then fail 'reasons: one that is written out, not noticed'; fi
   rm -r "$scratch"
   conditions_finds
+  figures_finds
   scenarios_finds
   scratch=$(mktemp -d)
   for call in 'getenv("A");' 'std::thread t([]{}); t.join();' 'auto n = std::chrono::steady_clock::now(); (void)n;' \
@@ -622,5 +647,6 @@ shift || true
 case $rule in
   includes | layers | nodiscard | banned | size | reasons | conditions | scenarios | metrics | prose | pure | finds) "$rule" "$@" ;;
   one-look | cause-not-time) of_e2e "$rule" ;;
+  includes | layers | nodiscard | banned | size | reasons | conditions | scenarios | metrics | prose | figures | pure | finds) "$rule" "$@" ;;
   *) fail "lint: no rule '$rule'" ;;
 esac
