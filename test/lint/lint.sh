@@ -645,7 +645,6 @@ finds() {
 rule=${1:-}
 shift || true
 case $rule in
-  includes | layers | nodiscard | banned | size | reasons | conditions | scenarios | metrics | prose | pure | finds) "$rule" "$@" ;;
   one-look | cause-not-time) of_e2e "$rule" ;;
   includes | layers | nodiscard | banned | size | reasons | conditions | scenarios | metrics | prose | figures | pure | finds) "$rule" "$@" ;;
   *) fail "lint: no rule '$rule'" ;;
