@@ -11,11 +11,12 @@ namespace simulation {
 using json::Value;
 
 Workload::Workload(ObjectStore& store, kube::ObjectKey key, std::string template_name,
-                   std::vector<std::string> nodes)
+                   std::vector<std::string> nodes, std::string claim)
     : Peer("job/" + key.name, store, {Kind::kPod, Kind::kClaimTemplate}),
       key_(std::move(key)),
       template_name_(std::move(template_name)),
-      nodes_(std::move(nodes)) {}
+      nodes_(std::move(nodes)),
+      claim_(std::move(claim)) {}
 
 void Workload::Finish() {
   finished_ = true;
@@ -23,28 +24,38 @@ void Workload::Finish() {
 }
 
 void Workload::Act(Time /*now*/) {
-  const bool has_template =
-      store().Get(Kind::kClaimTemplate, {.ns = key_.ns, .name = template_name_}) != nullptr;
+  const ObjectPtr found =
+      store().Get(Kind::kClaimTemplate, {.ns = key_.ns, .name = template_name_});
+  if (!claim_.empty() && found && !finished_ &&
+      !store().Get(Kind::kClaim, {.ns = key_.ns, .name = claim_})) {
+    Value claim = Value::Object(
+        {{"metadata", Value::Object({{"name", claim_}})}, {"spec", (*found)["spec"]["spec"]}});
+    if (store().Create(name(), Kind::kClaim, key_.ns, std::move(claim)).ok()) return;
+  }
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     const kube::ObjectKey pod_key = {.ns = key_.ns, .name = key_.name + "-" + std::to_string(i)};
     const ObjectPtr pod = store().Get(Kind::kPod, pod_key);
     if (finished_ && pod && !pod->deleting()) {
       if (store().Delete(name(), Kind::kPod, pod_key, {.uid = pod->uid()}).ok()) return;
     }
-    if (!finished_ && !pod && has_template && CreatePod(pod_key, nodes_[i])) return;
+    if (!finished_ && !pod && found && CreatePod(pod_key, nodes_[i])) return;
   }
 }
 
 bool Workload::CreatePod(const kube::ObjectKey& key, const std::string& node) {
+  Value claim = Value::Object({{"name", "channel"}});
+  if (claim_.empty()) {
+    claim["resourceClaimTemplateName"] = template_name_;
+  } else {
+    claim["resourceClaimName"] = claim_;
+  }
   Value pod = Value::Object(
       {{"metadata", Value::Object({{"name", key.name}})},
        {"spec",
         Value::Object(
             {{"nodeSelector", Value::Object({{"kubernetes.io/hostname", node}})},
              {"containers", Value::Array({Value::Object({{"name", "work"}, {"image", "work"}})})},
-             {"resourceClaims",
-              Value::Array({Value::Object(
-                  {{"name", "channel"}, {"resourceClaimTemplateName", template_name_}})})}})}});
+             {"resourceClaims", Value::Array({std::move(claim)})}})}});
   return store().Create(name(), Kind::kPod, key.ns, std::move(pod)).ok();
 }
 
@@ -86,8 +97,8 @@ NodeAgent& Cluster::AddNode(const std::string& name, const std::string& clique) 
 }
 
 Workload& Cluster::AddWorkload(const kube::ObjectKey& key, const std::string& template_name,
-                               std::vector<std::string> nodes) {
-  return AddPeer<Workload>(store_, key, template_name, std::move(nodes));
+                               std::vector<std::string> nodes, const std::string& claim) {
+  return AddPeer<Workload>(store_, key, template_name, std::move(nodes), claim);
 }
 
 int Cluster::Settle() {

@@ -14,11 +14,12 @@
 namespace simulation {
 
 // Pods that use a domain, one on each of some nodes. Like a Job, it creates them once the domain's
-// claim template exists, and creates a deleted pod again.
+// claim template exists, and creates a deleted pod again. If `claim` is not empty, all its pods
+// name this claim, which it creates from the template.
 class Workload final : public Peer {
  public:
   Workload(ObjectStore& store, kube::ObjectKey key, std::string template_name,
-           std::vector<std::string> nodes);
+           std::vector<std::string> nodes, std::string claim = {});
 
   // Ends the work: its pods are deleted.
   void Finish();
@@ -30,6 +31,7 @@ class Workload final : public Peer {
   const kube::ObjectKey key_;
   const std::string template_name_;
   const std::vector<std::string> nodes_;
+  const std::string claim_;
   bool finished_ = false;
 };
 
@@ -55,7 +57,7 @@ class Cluster {
   // An empty clique means a node without NVLink fabric.
   NodeAgent& AddNode(const std::string& name, const std::string& clique);
   Workload& AddWorkload(const kube::ObjectKey& key, const std::string& template_name,
-                        std::vector<std::string> nodes);
+                        std::vector<std::string> nodes, const std::string& claim = {});
   [[nodiscard]] NodeAgent& agent(const std::string& node) { return *agents_.at(node); }
 
   // Returns all actors except the controller, in a fixed order. Actors are never removed.

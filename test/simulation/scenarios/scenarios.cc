@@ -637,6 +637,88 @@ void UpgradeFiveDomains(World& world) {
   world.RunToRest("all jobs end");
 }
 
+// A pod starts beside another and names its claim, so both have the channel of their node; the
+// first ends, and a third starts beside the second. A deletion waits for the last of them.
+void SharedClaim(World& world) {
+  world.CreateDomain(kJob);
+  const std::string claim = "shared";
+  Workload& peer = world.StartJob("peer", kJob, {"node-b"});
+  Workload& first = world.StartJob("first", kJob, {"node-a"}, claim);
+  world.Rest("the domain forms");
+  const ObjectPtr daemon = FindDaemonPod(world, "node-a");
+  Workload& second = world.StartJob("second", kJob, {"node-a"}, claim);
+  world.Rest("two pods share a channel");
+  first.Finish();
+  const auto is_served = [&](const World& now) {
+    const ObjectPtr pod = now.Get(Kind::kPod, {.ns = kJob.key.ns, .name = "second-0"});
+    const ObjectPtr still = FindDaemonPod(now, "node-a");
+    return pod && IsPodReady(*pod) && daemon && still && still->uid() == daemon->uid() &&
+           IsLabelled(now, "node-a");
+  };
+  world.Rest("the first of them ends");
+  world.RunUntil("the second has what it had", is_served);
+  Workload& third = world.StartJob("third", kJob, {"node-a"}, claim);
+  world.Rest("a third shares it");
+  peer.Finish();
+  world.Rest("the other node leaves");
+  world.UserDeletes(kJob);
+  world.Rest("the deletion waits for both");
+  second.Finish();
+  world.Rest("it waits for the last");
+  third.Finish();
+  world.Rest("the last pod ends");
+}
+
+// Whether the domain was Ready in each state since then.
+bool WasReadySince(const History& history, const kube::ObjectKey& domain, Revision since) {
+  return std::ranges::all_of(history.ChangesOf(Kind::kComputeDomain), [&](std::size_t place) {
+    const Change& change = history.changes()[place];
+    return change.revision() <= since || change.after->key() != domain ||
+           FindCondition(change.after->value(), "Ready")["status"].AsString() == "True";
+  });
+}
+
+// For an hour no controller runs. Meanwhile a node is lost, one is replaced and one added, and jobs
+// end and start, but not the first, whose domain must not notice.
+void ControllerAway(World& world) {
+  Workload& job = Form(world, {"node-a", "node-b"});
+  world.CreateDomain(kOther);
+  Workload& next = world.StartJob("next", kOther, {"node-c", "node-d"});
+  world.CreateDomain(kTwin);
+  Workload& ends = world.StartJob("ends", kTwin, {"node-e"});
+  world.Rest("three domains form");
+  const ObjectPtr daemon = FindDaemonPod(world, "node-a");
+  const bool is_clean = !world.outcome().faulted && !world.spec().two_leaders;
+  const Revision since = world.cluster().store().revision();
+  Workload* late = nullptr;
+  world.RunWithoutController([&] {
+    world.RunFor(std::chrono::minutes(5));
+    world.cluster().FailNode("node-d");
+    ends.Finish();
+    world.RunFor(std::chrono::minutes(10));
+    world.cluster().AddNode("node-g", "c1.0");
+    late = &world.StartJob("late", kTwin, {"node-f", "node-g"});
+    world.UserDeletes(Kind::kNode, {.name = "node-c"});
+    world.RunFor(std::chrono::minutes(10));
+    world.UserCreates(Kind::kNode, "", NodeObject("node-c", "node-c-boot-1"));
+    world.RunFor(std::chrono::minutes(35));
+  });
+  world.Rest("another process takes over");
+  if (is_clean && !world.outcome().faulted) {
+    const ObjectPtr still = FindDaemonPod(world, "node-a");
+    if (!daemon || !still || still->uid() != daemon->uid()) {
+      world.Say("S22: a daemon was replaced because no controller ran");
+    }
+    if (!WasReadySince(world.cluster().store().history(), kJob.key, since)) {
+      world.Say("S21: a domain left Ready because no controller ran");
+    }
+  }
+  world.cluster().RecoverNode("node-d", true);
+  world.Rest("the lost node is back");
+  for (Workload* one : {&job, &next, late}) one->Finish();
+  world.RunToRest("all jobs end");
+}
+
 constexpr int kFull = NodeAgent::kMembersMax;
 
 std::vector<std::pair<std::string, std::string>> OneNodeTooMany() {
@@ -895,6 +977,21 @@ const std::vector<Scenario>& Scenarios() {
           .nodes = kOneClique,
           .run = DeleteWhileNodeIsLost,
           .order_matters = true,
+      },
+      {
+          .name = "shared-claim",
+          .alias = "W38",
+          .what = "Pods of one node share a claim, and end one after the other",
+          .nodes = kOneClique,
+          .run = SharedClaim,
+      },
+      {
+          .name = "controller-away",
+          .alias = "W39",
+          .what = "No controller runs for an hour, in which nodes and jobs come and go",
+          .nodes = kSixNodes,
+          .run = ControllerAway,
+          .order_matters = true,  // Of how many daemons a node that is replaced sees.
       },
   };
   return scenarios;

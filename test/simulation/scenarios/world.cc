@@ -271,6 +271,18 @@ void World::UpgradeController(const std::string& image) {
   }
 }
 
+void World::RunWithoutController(const std::function<void()>& meanwhile) {
+  Note("-- the controller dies");
+  const std::size_t slots = replicas_.size();
+  replicas_.clear();
+  const std::size_t excuse = system_.excuses.size();
+  system_.excuses.push_back({.from = cluster_.now()});
+  meanwhile();
+  system_.excuses[excuse].until = cluster_.now() + kHealingOfProcess;
+  replicas_.resize(slots);
+  for (std::size_t slot = 0; slot < slots; ++slot) StartReplica(slot, {});
+}
+
 void World::UserLabelsNode(const std::string& node, const std::string& value) {
   Note("-- the user labels " + node + " as of \"" + value + "\"");
   (void)cluster_.store().Edit("user", Kind::kNode, {.name = node}, [&](json::Value& object) {
@@ -281,9 +293,9 @@ void World::UserLabelsNode(const std::string& node, const std::string& value) {
 }
 
 Workload& World::StartJob(const std::string& name, const DomainName& domain,
-                          std::vector<std::string> nodes) {
+                          std::vector<std::string> nodes, const std::string& claim) {
   jobs_.push_back(&cluster_.AddWorkload({.ns = domain.key.ns, .name = name}, domain.template_name,
-                                        std::move(nodes)));
+                                        std::move(nodes), claim));
   return *jobs_.back();
 }
 

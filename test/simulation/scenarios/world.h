@@ -88,9 +88,13 @@ class World {
   void UserLabelsNode(const std::string& node, const std::string& value);  // Empty removes it.
   // Replaces every controller process by one that gives daemons this image.
   void UpgradeController(const std::string& image);
-  // Starts pods named after `name`, one for each node, that use the domain.
+  // Kills every controller process, and starts new ones when `meanwhile`, which has no Rest(), is
+  // over.
+  void RunWithoutController(const std::function<void()>& meanwhile);
+  // Starts pods named after `name`, one for each node, that use the domain. If `claim` is not
+  // empty, they share the claim of that name.
   Workload& StartJob(const std::string& name, const DomainName& domain,
-                     std::vector<std::string> nodes);
+                     std::vector<std::string> nodes, const std::string& claim = {});
   // ---- For scenarios: time. RunToRest() runs until no actor has anything to do. RunUntil() runs
   // until `done` holds, which it must at rest, unless there was a fault.
   void RunToRest(const std::string& phase) {
