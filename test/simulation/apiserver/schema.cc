@@ -30,7 +30,7 @@ class Pattern {
 
   // Answers are kept: the same values come again and again.
   bool Matches(const std::string& value) {
-    constexpr std::size_t kKnownMax = 1'000;
+    constexpr std::size_t kKnownMax = 100;
     if (known_.size() > kKnownMax) known_.clear();
     const auto [it, is_new] = known_.try_emplace(value, false);
     if (is_new) it->second = regexec(&regex_, value.c_str(), 0, nullptr, 0) == 0;

@@ -81,6 +81,7 @@ class Replica {
   [[nodiscard]] int passes_at_once() const { return passes_at_once_; }
 
   [[nodiscard]] const RingLogger& logger() const { return logger_; }
+  [[nodiscard]] const compute_domain::Controller& controller() const { return controller_; }
 
  private:
   // The current pass, its requests and the replies so far.
