@@ -89,6 +89,7 @@ def test_a_missing_daemon_image_costs_one_daemon_where_allowed_and_none_under_a_
     rollout.begin("cdom:2", verbosity=2)
     for name in MAY_BE_REPLACED:
         rollout.runs_only(name, "cdom:2", within=120)
+        namespace.tells(name, "Normal DaemonReplaced A daemon pod was created from an older template")
     rollout.serves(*SIZES)
     assert rollout.images("shy") == ["cdom:1", "cdom:1"]
     # A daemon that took longer than the deadline has stopped the rollout until it serves; the controller hears of that as we do.

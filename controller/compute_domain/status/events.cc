@@ -108,13 +108,14 @@ class EventBuilder {
                          " had lost labels. They were restored.")};
   }
 
-  // Reports replaced daemons, duplicates, and daemons deleted under a job after the grace period.
+  // The same for each daemon, so that a rollout of a large domain is one series.
+  [[nodiscard]] Events operator()(const ReplaceDaemon& /*replace*/) const {
+    return {OfDomain(EventType::kNormal, api::kEventDaemonReplaced, "Rolling",
+                     "A daemon pod was created from an older template and is replaced.")};
+  }
+
+  // Reports duplicates, and daemons deleted under a job after the grace period.
   [[nodiscard]] Events operator()(const Delete& remove) const {
-    if (remove.kind == Kind::kDaemonPod) {
-      return {OfDomain(EventType::kNormal, api::kEventDaemonReplaced, "Rolling",
-                       "Pod " + kube::ToString(remove.key) +
-                           " was created from an older template and is replaced.")};
-    }
     if (remove.kind != Kind::kDaemonSet || !observed_.domain) return {};
     if (!observed_.domain->meta.deleting) {
       return {

@@ -286,10 +286,12 @@ TEST(EventsOfActions, B37_TemplateThatIsPutRightAndDaemonThatIsReplacedAreTold) 
   EXPECT_EQ(
       Summaries(EventsOf(WritePodTemplate{.daemon_set = fixtures::MakeDaemonSet().meta}, observed)),
       (Texts{"Normal TemplateUpdated of ComputeDomain team-a/train"}));
-  const std::vector<kube::Event> events = EventsOf(
-      Delete{.kind = Kind::kDaemonPod, .key = {.ns = kDriverNs, .name = "daemon-x"}}, observed);
+  const auto events_of = [&](const char* pod) {
+    return EventsOf(ReplaceDaemon{.key = {.ns = kDriverNs, .name = pod}, .uid = pod}, observed);
+  };
+  const std::vector<kube::Event> events = events_of("daemon-x");
   ASSERT_EQ(Summaries(events), (Texts{"Normal DaemonReplaced of ComputeDomain team-a/train"}));
-  EXPECT_NE(events[0].note.find("cdom-system/daemon-x"), std::string::npos);
+  EXPECT_EQ(events_of("daemon-y")[0].note, events[0].note) << "they are one series";
 }
 
 TEST(EventsOfActions, B10_MembersThatWereRemovedAreNamed) {
