@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <random>
 #include <string>
+#include <string_view>
 
 #include "pkg/json/value.h"
 
@@ -67,6 +69,35 @@ TEST(Repair, WhatIsNotJsonStaysRefused) {
   }
 }
 
+TEST(Repair, AnyStringIsReadAsGoReadsIt) {
+  struct Piece {
+    std::string_view written;
+    std::string_view read;
+  };
+  // Behind half of a pair comes an "x", so that two pieces never make a whole one.
+  const std::array pieces = {Piece{"a", "a"},
+                             Piece{"\\n", "\n"},
+                             Piece{"\\ud83d\\ude00", "\xF0\x9F\x98\x80"},
+                             Piece{"\xC3\xA9", "\xC3\xA9"},
+                             Piece{"\\ud800x", "\xEF\xBF\xBDx"},
+                             Piece{"\xFF", "\xEF\xBF\xBD"},
+                             Piece{"\\\"]", "\"]"}};
+  std::mt19937 random(5);
+  for (int i = 0; i < 2'000; ++i) {
+    std::string text = "[1,\"";
+    std::string wanted;
+    for (auto length = random() % 20; length > 0; --length) {
+      const Piece& piece = pieces.at(random() % pieces.size());
+      text += piece.written;
+      wanted += piece.read;
+    }
+    const auto value = Parse(Repair(text + "\",{\"b\":2e1}]"));
+    ASSERT_TRUE(value) << text;
+    ASSERT_EQ(value->items().size(), 3U) << text;
+    ASSERT_EQ(value->items()[1].AsString(), wanted) << text;
+  }
+}
+
 TEST(Repair, AnyBytesAreTakenWithoutHarm) {
   std::mt19937 random(3);
   const std::string alphabet = "{}[]\"\\ud8cdef0019-eE.\xF0\x9F\x98\x80\xFF:,";
@@ -77,6 +108,7 @@ TEST(Repair, AnyBytesAreTakenWithoutHarm) {
     }
     const std::string repaired = Repair(text);
     ASSERT_LE(repaired.size(), text.size() * 6);
+    ASSERT_EQ(Repair(repaired), repaired) << text;
     if (Parse(text)) {
       ASSERT_EQ(repaired, text);
     }

@@ -376,10 +376,29 @@ TEST(Cache, REV3_X1_OfClaimsOfOtherNamespacesThoseThatHoldAChannelAreGathered) {
 TEST(Cache, C14_ClaimOfAnotherDriverIsNotKept) {
   PassWorld world(Converged());
   EXPECT_EQ(world.cache.claims(), 4U);
-  api::ResourceClaim claim = fixtures::MakeChannelClaim("node-0", "gpu");
-  claim.channel_domain.clear();
-  claim.has_channel = false;
-  world.server.Put(Store(claim));
+  // It says of its own driver what channels say of ours, and has a device of one of our nodes.
+  auto claim = json::Parse(R"({
+    "apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim",
+    "metadata": {"name": "gpu", "namespace": "team-a", "uid": "uid-of-gpu"},
+    "spec": {"devices": {
+      "requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com"}}],
+      "config": [{"opaque": {"driver": "gpu.example.com", "parameters": {
+        "apiVersion": "resource.nvidia.com/v1beta1", "kind": "ComputeDomainChannelConfig",
+        "domainID": ""}}}]}},
+    "status": {
+      "allocation": {"devices": {
+        "results": [{"request": "gpu", "driver": "gpu.example.com", "pool": "node-0",
+                     "device": "channel-0"}],
+        "config": [{"source": "FromClaim", "opaque": {"driver": "gpu.example.com", "parameters": {
+          "apiVersion": "resource.nvidia.com/v1beta1", "kind": "ComputeDomainChannelConfig",
+          "domainID": ""}}}]}},
+      "reservedFor": [{"resource": "pods", "name": "train-0", "uid": "uid-of-train-0"}]}})");
+  ASSERT_TRUE(claim);
+  for (json::Value* part : {&(*claim)["spec"], &(*claim)["status"]["allocation"]}) {
+    json::Value& config = (*part)["devices"]["config"].MutableItems()[0];
+    config["opaque"]["parameters"]["domainID"] = kUid;
+  }
+  world.server.Put({.kind = Kind::kClaim, .object = *claim});
   EXPECT_EQ(ChangedBy(world), Uids());
   EXPECT_EQ(world.cache.claims(), 4U);
 }
