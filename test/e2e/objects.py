@@ -57,6 +57,11 @@ def pod_on(name, node, template, namespace="default"):
                      "containers": [{"name": "main", "image": "busybox", "resources": {"claims": [{"name": "channel"}]}}]}}
 
 
+def naming(pod, claim):
+    """The same pod, which names this claim instead of a template."""
+    return {**pod, "spec": {**pod["spec"], "resourceClaims": [{"name": "channel", "resourceClaimName": claim}]}}
+
+
 def refusal(name, operation, group, resource, namespace):
     """A policy, and its binding, that refuses the controller this operation on the resource in that namespace."""
     kind = "admissionregistration.k8s.io/v1"

@@ -3,9 +3,11 @@
 import re
 
 import pytest
+from actors import channel_claim
 from cluster import REPO, Setup
-from objects import CLIQUE, domain, pod_on, workers
-from namespaces import DRIVER
+from objects import CLIQUE, domain, naming, pod_on, workers
+from namespaces import DRIVER, daemons_on, is_free, label_of
+from requests_of import READS
 from waiting import eventually
 
 CLUSTER = Setup(nodes=16, placement=True, controller=("--membership-writer", "daemon"))
@@ -42,6 +44,45 @@ def test_a_pod_gets_its_channel_and_status_has_no_nodes_after_it_ends(cluster, n
 
 
 @pytest.mark.usefixtures("nothing_is_left")
+def test_pods_that_name_one_claim_share_its_channel_until_the_last_ends(cluster, namespace):
+    def sharer(name):
+        return naming(pod_on(name, "node-009", ""), "common")
+
+    def users():
+        return sorted(one["name"] for one in namespace.get("resourceclaim", "common")["status"].get("reservedFor", []))
+
+    def runs(*pods):
+        namespace.kubectl("wait", "--for=condition=Ready", *[f"pod/{one}" for one in pods], "--timeout=100s")
+
+    namespace.apply(domain("shared"))
+    namespace.is_idle("shared")
+    uid = namespace.uid("shared")
+    namespace.apply(channel_claim("common", uid, allocationMode="Single"), sharer("first"), sharer("second"))
+    runs("first", "second")
+    namespace.is_used("shared")
+    daemons, since = daemons_on(cluster, "node-009"), cluster.audit_size()
+    assert (users(), len(daemons)) == (["first", "second"], 1)
+    ready = namespace.condition("shared")
+
+    namespace.delete("pod", "first")
+    eventually("the pods of the claim", users, ["second"])
+    namespace.apply(sharer("third"))
+    runs("second", "third")
+    assert (daemons_on(cluster, "node-009"), label_of(cluster, "node-009")) == (daemons, uid)
+    assert namespace.condition("shared") == ready, "it did not leave Ready"
+    written = [(one["verb"], one["user"]["username"]) for one in cluster.audit_entries(since)
+               if one["verb"] not in READS and one.get("objectRef", {}).get("resource") == "nodes"
+               and one["objectRef"]["name"] == "node-009" and "subresource" not in one["objectRef"]]
+    assert written == [], "the node's label was not touched"
+
+    namespace.delete("pod", "second", "third")
+    is_free(cluster, "node-009")
+    eventually("the domain has no members", lambda: namespace.members("shared"), [])
+    namespace.delete("resourceclaim", "common")
+    namespace.delete("computedomain", "shared", timeout=30)
+
+
+@pytest.mark.usefixtures("nothing_is_left")
 def test_num_nodes_is_waited_for_and_does_not_limit(namespace):
     namespace.apply(domain("counted", num_nodes=2), workers("counted", 1, one_clique=True))
     namespace.says("counted", "WaitingForMembers", "^1 of spec.numNodes 2", and_also={"status": "NotReady"})
@@ -74,9 +115,20 @@ def test_kubectl_shows_the_columns_of_the_readme_and_describes_conditions_and_ev
         assert re.search(rf"^ +Type: +{kind}$", described, re.MULTILINE), described
     assert re.search(r"^ +Reason: +MembersNotReady$", described, re.MULTILINE), described
     assert re.search(r"^ +Message: +Not ready: node-006", described, re.MULTILINE), described
+    cluster.kubectl("taint", "node", "node-006", "example.com/broken:NoSchedule")
+    namespace.says("columns", "NodeTainted", r"node-006 \(taint example.com/broken", kind="MembersReady")
+    cluster.kubectl("taint", "node", "node-006", "example.com/broken-")
     cluster.nodesim.unstall_daemon("node-006")
-    namespace.delete("pod", "columns")
-    namespace.delete("computedomain", "columns")
+    namespace.is_ready("columns", 1)
+
+    # Another domain in its clique.
+    clique = cluster.get("node", "node-006")["metadata"]["labels"][CLIQUE]
+    beside = next(one["metadata"]["name"] for one in cluster.kubectl_json("get", "nodes", "-l", f"{CLIQUE}={clique}")["items"]
+                  if one["metadata"]["name"] != "node-006")
+    namespace.apply(domain("beside"), pod_on("beside", beside, "beside-channel"))
+    namespace.says("columns", "CliqueShared", f"Other domains have members in the same clique: .*beside in {clique}", kind="MembersReady", within=60)
+    namespace.delete("pod", "columns", "beside")
+    namespace.delete("computedomain", "columns", "beside")
 
 
 def squeezed(text):

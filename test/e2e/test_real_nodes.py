@@ -8,9 +8,10 @@ import re
 import urllib.parse
 
 import pytest
+from actors import channel_claim
 from helm import CRDS, IN_RELEASE, MAJORS, WAIT, Helm, spec_of
 from namespaces import conditions
-from objects import domain
+from objects import domain, naming
 from real_nodes import BEFORE, DRIVER, LABEL, NODES, NOW, PLUGIN, left_alone, time_of, version_of, worker
 from waiting import eventually
 
@@ -295,6 +296,48 @@ def test_REV3_N6_a_pod_replaced_in_place_finds_the_label_and_the_daemon_as_they_
     assert changes == [], f"got {changes} as changes of nodes, wanted none"
     assert nodes.label("node-1") == uid_of(nodes, "replaced")
     assert daemon_now(nodes, "node-1") == before
+
+
+# --- Pods that share a claim
+
+def test_pods_that_name_one_claim_share_its_channel_until_the_last_ends(nodes, made):
+    def sharer(name):
+        return naming(worker(name, "node-1", ""), "common")
+
+    def users():
+        return sorted(one["name"] for one in nodes.get("resourceclaim", "common")["status"].get("reservedFor", []))
+
+    def has_channel(pod):
+        nodes.run("node-1", "test", "-c", f"/proc/{nodes.process_of(nodes.pod(pod))}/root/dev/nvidia-caps-imex-channels/channel0")
+
+    log = nodes.plugin_log("node-1")
+    made(domain("shared"))
+    eventually("the domain has its template", lambda: nodes.get("resourceclaimtemplate", "shared-channel"))
+    made(channel_claim("common", uid_of(nodes, "shared"), allocationMode="Single"), sharer("first"), sharer("second"))
+    for pod in ("first", "second"):
+        nodes.wait_until_it_runs(pod)
+        has_channel(pod)
+    claim = nodes.get("resourceclaim", "common")["metadata"]["uid"]
+    eventually("the daemon has reported", lambda: report_on(nodes, "node-1"), within=30)
+    before, since = daemon_now(nodes, "node-1"), nodes.audit_size()
+    assert users() == ["first", "second"]
+
+    nodes.kubectl("delete", "pod", "first", "--timeout=60s")
+    eventually("the pods of the claim", users, ["second"])
+    made(sharer("third"))
+    nodes.wait_until_it_runs("third")
+    for pod in ("second", "third"):
+        has_channel(pod)
+    assert log.lines("Unprepared a claim", uid=claim) == []
+    assert nodes.checkpoint("node-1")[claim] == "PrepareCompleted"
+    assert [file for file in nodes.spec_files("node-1") if claim in file] != []
+    assert [one["verb"] for one in writes_of_plugins(nodes, "nodes", since)] == []
+    assert nodes.label("node-1") == uid_of(nodes, "shared")
+    assert daemon_now(nodes, "node-1") == before
+
+    nodes.kubectl("delete", "pod", "second", "third", "--timeout=60s")
+    log.wait_for("Unprepared a claim", uid=claim)
+    eventually("the node's label", lambda: nodes.label("node-1"), None, within=30)
 
 
 # --- N7: encryption
