@@ -38,6 +38,7 @@ def test_a_template_name_that_is_taken_is_reported_and_used_once_free(namespace)
     second["spec"]["channel"]["resourceClaimTemplate"]["name"] = "clash-channel"
     namespace.apply(second)
     namespace.says("second", "TemplateNameTaken", "belongs to ComputeDomain clash. Create this domain again with another")
+    namespace.tells("clash", "Warning TemplateNameWanted ComputeDomain .*/second names ResourceClaimTemplate clash-channel")
     namespace.delete("computedomain", "second")
     (owner,) = namespace.get("resourceclaimtemplate", "clash-channel")["metadata"]["ownerReferences"]
     assert owner["name"] == "clash"
@@ -58,10 +59,18 @@ def test_a_child_that_is_changed_or_deleted_is_repaired(cluster, namespace):
         spec = cluster.get("daemonset", name, DRIVER)["spec"]
         return spec["updateStrategy"]["type"], spec["template"]["spec"].get("hostNetwork", False)
     eventually("strategy and network of the DaemonSet", edited, ("OnDelete", False))
+    namespace.tells("repaired", f"Normal TemplateUpdated DaemonSet {DRIVER}/{name} was edited")
     namespace.delete("resourceclaimtemplate", "repaired-channel")
     exists(namespace, "resourceclaimtemplate", "repaired-channel")
     delete_child(cluster, "daemonset", name)
     eventually("the DaemonSet exists again", lambda: cluster.get("daemonset", name, DRIVER))
+    namespace.says("repaired", "ChildrenExist", "exist", kind="Provisioned")
+    # One that is deleted, and kept by a finalizer of others.
+    template = ("resourceclaimtemplate", "repaired-channel")
+    namespace.kubectl("patch", *template, "--type=merge", "-p", '{"metadata": {"finalizers": ["example.com/keep"]}}')
+    namespace.kubectl("delete", *template, "--wait=false")
+    namespace.says("repaired", "ChildrenTerminating", "repaired-channel.*example.com/keep", kind="Provisioned")
+    namespace.kubectl("patch", *template, "--type=merge", "-p", '{"metadata": {"finalizers": null}}')
     namespace.says("repaired", "ChildrenExist", "exist", kind="Provisioned")
     namespace.delete("computedomain", "repaired")
 

@@ -59,6 +59,15 @@ def test_a_domain_deleted_without_grace_period_does_not_wait_for_its_pods(namesp
     namespace.delete("job", "hasty")
 
 
+def test_the_grace_period_of_deletions_is_a_flag_of_the_controller(cluster, namespace):
+    cluster.run_controller(*CLUSTER.controller, "--deletion-grace", "0s")
+    run_four_workers(namespace, "brief")
+    namespace.kubectl("delete", "computedomain", "brief", "--wait=false")
+    is_deleted(namespace, "brief")
+    namespace.tells("brief", "Warning DeletionForced .*pods/brief-")
+    namespace.delete("job", "brief")
+
+
 def test_a_finalizer_of_others_on_a_domain_or_its_child_is_named_and_waited_for(cluster, namespace):
     namespace.apply(domain("kept"))
     namespace.is_idle("kept")

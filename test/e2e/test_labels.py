@@ -25,6 +25,7 @@ def test_a_label_that_stays_while_its_domain_lives_is_removed_after_30_s(cluster
     stayed = time_of(removed["requestReceivedTimestamp"]) - time_of(put["requestReceivedTimestamp"])
     # And not before: a plugin that has labelled its node may be about to prepare a claim.
     assert stayed.total_seconds() >= 30
+    namespace.tells("stays", "Normal StaleLabelRemoved Node node-004 had this domain's label")
     namespace.delete("computedomain", "stays")
 
 

@@ -4,10 +4,15 @@ import contextlib
 import json
 import re
 import socket
+import ssl
+import subprocess
 import threading
 
 import pytest
 from cluster import REPO, Setup
+from endpoint import free_port
+from namespaces import DRIVER
+from objects import domain
 from waiting import eventually
 
 CLUSTER = Setup(nodes=0)
@@ -55,6 +60,31 @@ def test_a_crd_that_is_not_installed_is_named_and_waited_for(cluster):
     finally:
         cluster.kubectl("apply", "-k", REPO / "crds")
     logs(cluster, "the controller leads", "Reconciling")
+
+
+def test_flags_of_nvidias_controller_that_change_nothing_are_taken(cluster):
+    of_klog = {"--vmodule": "main=4", "--log-flush-frequency": "5s"}
+    others = {"--kube-api-qps": "5", "--kube-api-burst": "10", "--pprof-path": "/debug/pprof", "--imex-isolation": "domain"}
+    cluster.run_controller(*[word for flag in {**of_klog, **others}.items() for word in flag], "--metrics-path", "/figures")
+    assert sorted(re.findall(r'Flag has no effect.*flag="(--[a-z-]+)"', cluster.controller_log())) == sorted(of_klog)
+    assert 'leader_election_master_status{name="compute-domain-controller"} 1\n' in cluster.controller_get("health and metrics", "/figures")
+
+
+def test_daemons_have_the_pull_secrets_that_a_flag_names(cluster, namespace):
+    cluster.run_controller("--cd-daemon-image-pull-secret-names", "first,second")
+    namespace.apply(domain("pulled"))
+    namespace.is_idle("pulled")
+    pod = cluster.get("daemonset", namespace.daemon_set("pulled"), DRIVER)["spec"]["template"]["spec"]
+    assert pod["imagePullSecrets"] == [{"name": "first"}, {"name": "second"}]
+    namespace.delete("computedomain", "pulled")
+
+
+def test_metrics_are_served_with_the_certificate_that_flags_name(cluster, tmp_path):
+    certificate, key, port = tmp_path / "tls.crt", tmp_path / "tls.key", free_port()
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1", "-subj",
+                    "/CN=metrics.example.com", "-out", certificate, "-keyout", key], check=True, capture_output=True)
+    cluster.run_controller("--metrics-secure-port", str(port), "--metrics-cert-file", certificate, "--metrics-key-file", key)
+    eventually("the certificate", lambda: ssl.get_server_certificate(("127.0.0.1", port)), certificate.read_text(), within=30)
 
 
 class Systemd:

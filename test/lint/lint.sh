@@ -6,6 +6,7 @@
 #   lint.sh banned                  calls that belong behind a seam, and words that belong nowhere
 #   lint.sh size                    no file over 600 lines, no function over 70 in the product
 #   lint.sh reasons                 reasons of conditions and Events: the code, docs/reasons.md and tests know the same names
+#   lint.sh shown                   each reason and each flag of the controller is in a case on a cluster, or in test/e2e/not_on_a_cluster.txt
 #   lint.sh conditions              each condition has its file, and is in the CRD, the docs, a fixture and an oracle
 #   lint.sh scenarios               test/simulation/README.md lists the simulated scenarios in the code, of controller and plugin, and no others
 #   lint.sh metrics                 docs/metrics.md names the metrics in the code, and no others: the tests that write it left none out
@@ -244,6 +245,20 @@ reasons() {
   done
 }
 
+# What a list says that no case on a cluster has, and what none has, are the same.
+shown() {
+  local list=test/e2e/not_on_a_cluster.txt name
+  local -a names cases
+  mapfile -t names < <({ sed -n 's/^### //p' docs/reasons.md; grep '^| `--' docs/flags.md | cut -d'|' -f2 | grep -oE -- '`--[a-z-]+`' | tr -d '`'; } | sort -u)
+  ((${#names[@]} > 0)) || fail 'shown: no reasons and no flags in docs'
+  mapfile -t cases < <(find test/e2e -name '*.py'; find test/cluster/realnodes -name '*_cases.sh')
+  for name in "${names[@]}"; do
+    # A flag, or its variable.
+    if ! grep -qE -- "(^|[^A-Za-z_-])($name|$(tr 'a-z-' 'A-Z_' <<<"${name#--}"))([^A-Za-z_-]|\$)" "${cases[@]}"; then echo "$name"; fi
+  done | diff - <(grep -oE '^(--[a-z-]+|[A-Z][A-Za-z]*)  +[^ ]' "$list" | cut -d' ' -f1 | sort) >&2 ||
+    fail "$list and the cases differ: < has no case and is not in the list, > is in the list and has a case, does not exist, or has no reason"
+}
+
 # A condition is a file in status/conditions. What goes with it is named here, so that nothing of it is forgotten.
 conditions() {
   local type file core=controller/compute_domain/status
@@ -339,6 +354,33 @@ expect_metrics_red() {
   if LINT_TREE=$scratch "$repo/test/lint/lint.sh" metrics >/dev/null 2>&1; then
     fail "rule metrics does not notice that $1 is not alone on: $2"
   fi
+}
+
+# A tree in which one reason and one flag are in a case, and one is in the list; then each with one change.
+shown_finds() {
+  local scratch
+  scratch=$(mktemp -d)
+  mkdir -p "$scratch"/{docs,test/e2e,test/cluster/realnodes}
+  expect() {  # expect RESULT WHAT FILE SED
+    local got=green
+    printf '### A\n### B\n### C\n' >"$scratch/docs/reasons.md"
+    printf '| `--a-b`, `--c-d` | `A_B`, `C_D` | b |\n' >"$scratch/docs/flags.md"
+    printf '"A" # Not AB or B-A.\nA_B=1\n' >"$scratch/test/e2e/test_a.py"
+    printf 'says C\nrun --c-d=1\n' >"$scratch/test/cluster/realnodes/a_cases.sh"
+    printf '# D  e\nB  because\n' >"$scratch/test/e2e/not_on_a_cluster.txt"
+    sed -i -E "$4" "$scratch/$3"
+    LINT_TREE=$scratch "$repo/test/lint/lint.sh" shown >/dev/null 2>&1 || got=red
+    [[ $got == "$1" ]] || fail "shown: $2 is $got"
+  }
+  expect green 'a tree that is right' docs/flags.md ''
+  expect red 'a reason without a case' test/e2e/test_a.py '1d'
+  expect red 'a flag without a case' test/e2e/test_a.py '2d'
+  expect red 'a reason that only a real node had' test/cluster/realnodes/a_cases.sh '1d'
+  expect red 'a flag that only a real node had' test/cluster/realnodes/a_cases.sh '2d'
+  expect red 'a listed reason that has a case' test/e2e/test_a.py '1s/$/ "B"/'
+  expect red 'a listed reason that does not exist' docs/reasons.md '2d'
+  expect red 'a listed reason without a why' test/e2e/not_on_a_cluster.txt 's/because//'
+  rm -r "$scratch"
 }
 
 # A tree with one condition that has all that goes with it; then each without one thing.
@@ -626,6 +668,7 @@ finds() {
   printf 'Of(EventType::kWarning, "B");\n' >"$scratch/controller/a.cc"
   if LINT_TREE=$scratch "$repo/test/lint/lint.sh" reasons 2>/dev/null >&2; then fail 'reasons: one that is written out, not noticed'; fi
   rm -r "$scratch"
+  shown_finds
   conditions_finds
   figures_finds
   scenarios_finds
@@ -646,6 +689,6 @@ rule=${1:-}
 shift || true
 case $rule in
   one-look | cause-not-time) of_e2e "$rule" ;;
-  includes | layers | nodiscard | banned | size | reasons | conditions | scenarios | metrics | prose | figures | pure | finds) "$rule" "$@" ;;
+  includes | layers | nodiscard | banned | size | reasons | shown | conditions | scenarios | metrics | prose | figures | pure | finds) "$rule" "$@" ;;
   *) fail "lint: no rule '$rule'" ;;
 esac
