@@ -62,14 +62,14 @@ def test_pods_that_name_one_claim_share_its_channel_until_the_last_ends(cluster,
     namespace.is_used("shared")
     daemons, since = daemons_on(cluster, "node-009"), cluster.audit_size()
     assert (users(), len(daemons)) == (["first", "second"], 1)
-    ready = namespace.condition("shared")
+    ready = namespace.says("shared", "AllMembersReady", "^All 1/1")
 
     namespace.delete("pod", "first")
     eventually("the pods of the claim", users, ["second"])
     namespace.apply(sharer("third"))
     runs("second", "third")
     assert (daemons_on(cluster, "node-009"), label_of(cluster, "node-009")) == (daemons, uid)
-    assert namespace.condition("shared") == ready, "it did not leave Ready"
+    assert namespace.says("shared", "AllMembersReady", "^All 1/1") == ready, "it did not leave Ready"
     written = [(one["verb"], one["user"]["username"]) for one in cluster.audit_entries(since)
                if one["verb"] not in READS and one.get("objectRef", {}).get("resource") == "nodes"
                and one["objectRef"]["name"] == "node-009" and "subresource" not in one["objectRef"]]
@@ -79,7 +79,7 @@ def test_pods_that_name_one_claim_share_its_channel_until_the_last_ends(cluster,
     is_free(cluster, "node-009")
     eventually("the domain has no members", lambda: namespace.members("shared"), [])
     namespace.delete("resourceclaim", "common")
-    namespace.delete("computedomain", "shared", timeout=30)
+    namespace.delete("computedomain", "shared")
 
 
 @pytest.mark.usefixtures("nothing_is_left")
