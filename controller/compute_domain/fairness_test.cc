@@ -325,7 +325,7 @@ void EnqueueAll(World& world) { world.controller().Start(); }
 
 TEST(Fairness, UnrelatedDomain_IsServed_WhileAThousandAreRolledOut) {
   EXPECT_LT(Measure(Order::kFair, seconds(2), MakeDomainsToRepair<1000>, EnqueueAll), kPromised);
-  EXPECT_GT(Measure(Order::kFifo, seconds(2), MakeDomainsToRepair<300>, EnqueueAll), kPromised);
+  EXPECT_GT(Measure(Order::kFifo, seconds(2), MakeDomainsToRepair<500>, EnqueueAll), kPromised);
 }
 
 // A daemon of the domain becomes ready, or not, every 5 ms.

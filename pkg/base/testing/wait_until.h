@@ -18,9 +18,13 @@ constexpr std::chrono::minutes kHangs{2};
 template <typename Condition>
 [[nodiscard]] bool WaitUntil(Condition condition) {
   const auto end = std::chrono::steady_clock::now() + kHangs;
-  while (!condition()) {
+  for (int looks = 0; !condition(); ++looks) {
     if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::yield();
+    if (looks < 10'000) {
+      std::this_thread::yield();
+    } else {  // The program has not that much processor time.
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
   }
   return true;
 }
