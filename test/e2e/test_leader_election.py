@@ -124,7 +124,7 @@ def dry(cluster):
     """A dry run as the administrator, by whom its requests are known. Other cases have left no Lease."""
     cluster.kubectl("delete", "lease", "cdom-controller", "-n", DRIVER, "--ignore-not-found")
     with cluster.replica("dry", "--dry-run", kubeconfig=cluster.plane / "admin.kubeconfig") as dry:
-        eventually("it is ready", lambda: dry.says("Dry run: writes are only logged"), within=30)
+        eventually("it is ready", lambda: dry.says("Dry run: writes are only logged"))
         yield dry
 
 
