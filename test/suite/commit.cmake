@@ -5,7 +5,8 @@ step("lint: rules over the sources" NEEDS release LOCK processors COST 1
      COMMAND ctest --preset release -L lint --verbose)
 step("lint: clang-tidy" LOCK processors COST 300 COMMAND test/lint/tidy.sh)
 
-step("unit: the suite itself" COMMAND ${pytest} test/suite)
+# Without what its cases print: lines as of other steps.
+step("unit: the suite itself" COMMAND /usr/bin/python3 -m pytest -q -p no:cacheprovider test/suite)
 step("unit: ASan and UBSan" NEEDS asan LOCK processors COST 790 MINUTES 45
      COMMAND ctest --preset asan --verbose -LE "lint|realtime" -E "sweep_test: ")
 step("unit: coverage of planner and oracles" NEEDS asan LOCK processors COST 200 COMMAND scripts/coverage.sh)

@@ -62,13 +62,14 @@ def test_each_other_module_is_a_step_of_that_name_and_each_path_leads_somewhere(
             assert any(re.match(path, file) for file in tracked), f"{one.name}: no file is matched by {path}"
 
 
-STEPS = {"lint: a": {"lint"}, "e2e: clusters": {"e2e"}, "quiet: cases that look at a clock": {"quiet"}, "image: second": {"image", "left"},
+STEPS = {"build: a": {"build"}, "lint: a": {"lint"}, "e2e: clusters": {"e2e"}, "quiet: cases that look at a clock": {"quiet"}, "image: second": {"image", "left"},
          "e2e: clusters, on Kubernetes 1.36.3": {"e2e", "nightly"}}
 
 
-def test_a_commit_runs_all_steps_but_what_is_left_and_nightly_ones():
+def test_a_commit_runs_all_steps_but_builds_what_is_left_and_nightly_ones():
     assert run.wanted(STEPS, "commit", None, []) == ["lint: a", "e2e: clusters", "quiet: cases that look at a clock"]
-    assert run.wanted(STEPS, "nightly", None, []) == [name for name in STEPS if name != "image: second"]
+    assert run.wanted(STEPS, "nightly", None, []) == [name for name in STEPS if name not in ("build: a", "image: second")]
+    assert run.wanted(STEPS, "match", "^build", modules.select(TRIED, "^build")) == ["build: a"]
 
 
 def test_a_pattern_chooses_steps_and_those_that_run_chosen_modules():
