@@ -140,7 +140,8 @@ Parsed Parse(const std::vector<std::string>& arguments) {
     parsed.exit = command_line::Misused(text + VariablesNamedIn(text, app));
     return parsed;
   }
-  if (const auto valid = kube::Validate(parsed.settings.lease); !valid && parsed.settings.elects) {
+  if (const auto valid = kube::Validate(parsed.settings.lease);
+      !valid && parsed.settings.Elects()) {
     parsed.exit = command_line::Misused(valid.error().message + "\n");
   }
   return parsed;

@@ -89,7 +89,15 @@ TEST(OurTemplate, HasWhatTheDaemonReliesOn) {
   for (const char* line :
        {"LOG_FILE_NAME=", "DAEMONIZE=0", "IMEX_NODE_CONFIG_FILE=/imexd/nodes.cfg",
         "IMEX_CMD_ENABLED=1", "IMEX_CMD_BIND_INTERFACE_IP=10.0.0.7", "IMEX_CMD_PORT=50005",
-        "SERVER_PORT=50000"}) {
+        "SERVER_PORT=50000",
+        // And what NVIDIA's template says.
+        "LOG_LEVEL=4", "STATS_FILE_NAME=/var/log/nvidia-imex-stats.log", "LOG_APPEND_TO_LOG=0",
+        "LOG_FILE_MAX_SIZE=1024", "LOG_MAX_ROTATE_COUNT=10", "LOG_USE_SYSLOG=0",
+        "IMEX_WAIT_FOR_QUORUM=RECOVERY", "IMEX_ENABLE_AUTH_ENCRYPTION=0",
+        "IMEX_AUTH_ENCRYPTION_MODE=SSL_TLS", "IMEX_GSS_SERVICE_NAME=host",
+        "IMEX_GSS_TIMEOUT_SEC=30", "IMEX_GSS_RETRY_INTERVAL_SEC=5",
+        "IMEX_GSS_SEC_CONTEXT_LIFETIME_SEC=-1", "IMEX_GSS_SHUTDOWN_ON_FAILURE=0",
+        "IMEX_NODE_DISCONNECTED_GRACE_TIME=-1"}) {
     EXPECT_NE(text.find("\n" + std::string(line) + "\n"), std::string::npos) << line;
   }
 }

@@ -39,7 +39,7 @@ NOT_RUN = {
     "docs/switch.md": {
         "helm install cdom": "test/e2e/test_chart.py installs the chart with these values",
         "kubectl -n NAMESPACE get leases": BESIDE, "kubectl -n NAMESPACE delete pod": BESIDE},
-    "docs/try.md": {"scripts/demo.sh": "a step of test/suite/commit.cmake runs it",
+    "docs/try.md": {"scripts/demo.sh": "the step \"e2e: whole demo\" of test/suite/commit.cmake runs it",
                     "scripts/cluster.sh up": "test/e2e/test_playground.py runs it, and what it prints"},
 }
 

@@ -85,15 +85,14 @@ def test_daemons_form_a_clique_without_a_conflict_and_all_are_connected(formed):
 def test_daemons_at_rest_send_no_request_and_have_little_memory(request, formed):
     seconds = request.config.getoption("--rest")
     assert formed.asked() >= formed.count, "the audit log does not have what daemons ask for"
-
-    def sent():
-        before = formed.asked()
-        time.sleep(seconds)  # For so long it is counted.
-        return formed.asked() - before
-    # What they had to report when they formed may come late.
-    eventually(f"requests in {seconds} s", sent, 0)
-    largest = max(one.memory() for one in formed.daemons.values())
-    print(f"\ndaemons at rest: 0 requests of {formed.count} daemons in {seconds} s, {largest} KiB of its own the largest")
+    # What they report of their formation may come late.
+    formed.all_are_connected()
+    formed.all_report()
+    before = formed.asked()
+    time.sleep(seconds)  # For so long it is counted.
+    sent, largest = formed.asked() - before, max(one.memory() for one in formed.daemons.values())
+    print(f"\ndaemons at rest: {sent} requests of {formed.count} daemons in {seconds} s, {largest} KiB of its own the largest")
+    assert sent == 0
     assert 0 < largest <= 4 << 10
 
 

@@ -32,6 +32,7 @@ if(e2e_files)
   endforeach()
 endif()
 step("quiet: unit tests with a real clock" QUIET NEEDS asan COMMAND test/suite/quiet.py)
+step("e2e: whole demo" NEEDS ${cluster} COST 40 COMMAND scripts/demo.sh)
 step("e2e: control plane" NEEDS ${cluster} COST 50 COMMAND "${controlplane}/controlplane_test.sh")
 
 set(kubelets release controlplane containerd)

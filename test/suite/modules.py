@@ -4,11 +4,15 @@ Each commit runs what every user meets. The other modules are in five parts of a
 one part. A module of another part runs too if its own test or one of its paths changed. `scripts/test.sh all` runs them all.
 """
 
+import pathlib
 import re
 import typing
 
 PARTS = 5
 ALWAYS = 0
+IMPORT = re.compile(r"^(?:from|import) (\w+)", re.MULTILINE)
+# Steps that run modules of pytest, and the label of these modules.
+OF_MODULES = {"e2e: clusters": "e2e", "quiet: cases that look at a clock": "e2e", "realnodes: nodes": "realnodes"}
 
 
 class Module(typing.NamedTuple):
@@ -88,6 +92,7 @@ MODULES = [
     *of_pytest("e2e", 5, "beside", r"controller/process/|pkg/kube/lease/|test/cluster/stubs/nvidia_controller", ("nvidia-controller",)),
     *of_pytest("e2e", 5, "gitops", r"integrations/|crds/"),
     *of_pytest("e2e", 5, "demo playground", r"scripts/(demo|cluster)|examples/|test/cluster/playground"),
+    Module("e2e: whole demo", 5, r"scripts/demo|test/e2e/stage\.sh"),
     Module("image: health for GitOps", 5, r"integrations/|crds/|test/packaging/gitops"),
     Module("image: documentation site", 5, r"scripts/site|mkdocs\.yml|docs/.*\.md|test/packaging/site"),
 ]
@@ -98,25 +103,47 @@ def part_of(commit):
     return int(commit[-8:], 16) % PARTS + 1
 
 
-def choose(modules, changed, part):
-    """A Choice for each module. `changed` are the paths of files that changed; None if that is unknown, and then all run."""
-    return [Choice(module, *decide(module, changed, part)) for module in modules]
+def helpers(modules, texts):
+    """The files that a test module imports and that no module imports which always runs, by the test's file.
+
+    `texts`: those of the Python files beside the tests, by their paths.
+    """
+    paths = {pathlib.PurePath(path).stem: path for path in texts}
+
+    def reached(file):
+        found, todo = set(), [file]
+        while todo:
+            for name in IMPORT.findall(texts.get(todo.pop(), "")):
+                if name in paths and paths[name] not in found:
+                    found.add(paths[name])
+                    todo.append(paths[name])
+        return found
+    everyones = set().union(*(reached(one.file) for one in modules if one.file and one.part == ALWAYS))
+    return {one.file: reached(one.file) - everyones for one in modules if one.file}
 
 
-def decide(module, changed, part):
+def choose(modules, changed, part, helpers_of=None):
+    """A Choice for each module. `changed` are the paths of files that changed; None if that is unknown, and then all run.
+    `helpers_of`: as helpers() has it."""
+    return [Choice(module, *decide(module, changed, part, (helpers_of or {}).get(module.file, ()))) for module in modules]
+
+
+def decide(module, changed, part, own_helpers):
     """(whether it runs, why, and whether that is for a path)."""
     if module.part == ALWAYS:
         return True, "it always runs", False
     if changed is None:
         return True, "everything runs", False
     for path in sorted(changed):
-        if path == module.file or (module.paths and re.match(module.paths, path)):
+        if path == module.file or path in own_helpers or (module.paths and re.match(module.paths, path)):
             return True, f"{path} changed", True
     if module.part == part:
         return True, f"the commit's hash chose part {part} of {PARTS}", False
-    return False, f"it is of part {module.part}, the commit's hash chose part {part} of {PARTS}, and none of its paths changed", False
+    return False, f"none of its paths changed, and it is of part {module.part}, where the commit's hash chose part {part} of {PARTS}", False
 
 
 def select(modules, pattern):
-    """A Choice for each module: those run whose name the pattern matches somewhere."""
-    return [Choice(module, bool(re.search(pattern, module.name)), "the pattern chose others") for module in modules]
+    """A Choice for each module: those run whose name the pattern matches somewhere, or the name of the step that runs them."""
+    labels = {label for step, label in OF_MODULES.items() if re.search(pattern, step)}
+    return [Choice(module, bool(re.search(pattern, module.name)) or (module.file is not None and module.label in labels),
+                   "the pattern chose others") for module in modules]

@@ -103,7 +103,8 @@ def build(preset, *targets):
 def program_of(source, preset):
     """The path of the program that a source of tests is part of, as CMake says."""
     folder = build(preset, "build.ninja")
-    return next(line.split()[1] for line in (folder / "tests").read_text().splitlines() if line.split()[0] == source)
+    programs = dict(line.split() for line in (folder / "tests").read_text().splitlines())
+    return programs.get(source) or sys.exit(f"one: no CMakeLists.txt names {source} as a test")
 
 
 def command_of(found, words, preset):

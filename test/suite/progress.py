@@ -78,5 +78,5 @@ class Watch:
         at_a_time = max(worked / max(now - self._began, 1), 1)
         rest = max(sum(known) / at_a_time, max(known, default=0))
         if unknown:
-            return f"the rest takes {rest / 60:.0f} min and {unknown} steps of which it is not known" if rest >= 30 else "how long the rest takes is not known"
+            return f"about {rest / 60:.0f} min left, and {unknown} steps without a recorded time" if rest >= 30 else "no recorded time"
         return f"about {rest / 60:.0f} min left"

@@ -13,6 +13,7 @@ import re
 import typing
 import xml.etree.ElementTree
 
+from modules import OF_MODULES
 from record import RUNS
 
 # What CTest runs inside a step has the number of its test in front of each line, and a line at its end.
@@ -25,6 +26,7 @@ INSIDE = re.compile(r"^ *\d+/\d+ Test +#(\d+): (.+?) \.*(   Passed|\*\*\*\w+)")
 SKIPPED = re.compile(r"^SKIP (.+)$")
 PROCESSOR = re.compile(r"^step: (\d+) s of processor$")
 OF_MODULE = re.compile(r"^(?:.*/)?test_(\w+)\.py::.*?(?: \((\d+) s\))?$")  # A case of pytest: its file, and what it took.
+RESUMED = "step: passed before on this commit"  # How the output of a step begins that step.sh did not run again.
 LINES_SHOWN = 80  # Of a step that failed; the rest is in the file that CTest has written.
 GROWTH = 1.1  # From here a figure of a step is a warning,
 SMALLEST = 30  # if it was at least so many seconds before.
@@ -44,8 +46,8 @@ class Run(typing.NamedTuple):
     def key(self, step):
         """By which the figures of a step are comparable: its name, and what work it has in this run."""
         label = step.partition(":")[0]
-        if step in ("e2e: clusters", "realnodes: nodes"):
-            return " ".join([step, *(one.name for one in self.modules if one.file and one.label == label)])
+        if step in OF_MODULES:
+            return " ".join([step, *(one.name for one in self.modules if one.file and one.label == OF_MODULES[step])])
         return f"{step} {self.part}" if label in ("sweep", "lint", "unit") else step
 
 
@@ -142,14 +144,17 @@ def warnings(steps, kept, about):
 def of_modules(steps):
     """(whether it passed, its seconds) of each step and each module of pytest, by the name that modules.py has for it."""
     found = {one.name: (not one.failed, one.seconds) for one in steps}
-    return found | {f"{one.name.partition(':')[0]}: {name}": result for one in steps for name, result in one.modules.items()}
+    return found | {f"{OF_MODULES[one.name]}: {name}": result for one in steps if one.name in OF_MODULES
+                    for name, result in one.modules.items()}
 
 
 def remember(steps, kept, about):
-    """Writes into the record what later runs compare themselves with."""
+    """Writes into the record what later runs compare themselves with. Steps that were not run again are in it."""
+    steps = [one for one in steps if not one.output.startswith(RESUMED)]
     kept.add_figures({about.key(one.name): (one.seconds, one.processor) for one in steps if not one.failed})
     kept.add_passes({name: seconds for name, (is_good, seconds) in of_modules(steps).items() if is_good}, about.commit)
-    kept.add_run({name for one in steps for name in one.flaked})
+    if any(one.name.startswith("quiet: ") for one in steps):
+        kept.add_run({name for one in steps for name in one.flaked})
     kept.write()
 
 
@@ -171,7 +176,7 @@ def main(files, seconds, busy, kept, about):
         print("\n".join(skipped))
     for one in warnings(steps, kept, about):
         print(f"WARNING {one}")
-    flaked = [name for step in steps for name in step.flaked]
+    flaked = [name for step in steps for name in step.flaked if not step.output.startswith(RESUMED)]
     again = [name for name in flaked if kept.flaked_before(name)]
     failures = [f"{step.name}: {one}" for step in steps for one in step.failures]
     failures += [f"{name}: it flaked twice in {RUNS} runs" for name in again]

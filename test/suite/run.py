@@ -27,8 +27,6 @@ import report
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
 BUILD = REPO / "build/suite"
-# Steps that run modules of pytest, and the label of these modules.
-OF_MODULES = {"e2e: clusters": "e2e", "quiet: cases that look at a clock": "e2e", "realnodes: nodes": "realnodes"}
 MINUTE = 60.0
 
 
@@ -56,7 +54,7 @@ def configure(choices):
     """CTest's project, with the modules that run."""
     chosen = [one.module for one in choices if one.runs]
     lines = ["# Written by run.py: the modules that run."]
-    for label in sorted(set(OF_MODULES.values())):
+    for label in sorted(set(suite.OF_MODULES.values())):
         mine = [one for one in chosen if one.label == label and one.file]
         lines += [f"set({label}_files {' '.join(one.file for one in mine)})",
                   f"set({label}_needs {' '.join(sorted({need for one in mine for need in one.needs}))})"]
@@ -81,7 +79,7 @@ def wanted(labels_of, mode, pattern, choices):
     if not pattern:  # CTest adds the builds that these need.
         return [name for name in names if "build" not in labels_of[name]]
     chosen = {one.module.label for one in choices if one.runs and one.module.file} if mode == "match" else set()
-    return [name for name in names if re.search(pattern, name) or OF_MODULES.get(name) in chosen]
+    return [name for name in names if re.search(pattern, name) or suite.OF_MODULES.get(name) in chosen]
 
 
 def run_lane(names, results, watch, *options):
@@ -134,7 +132,9 @@ def main(mode, pattern=None):
     changed, part = changed_since(since), suite.part_of(commit)
     if mode in ("all", "nightly"):
         changed = None
-    choices = suite.select(suite.MODULES, pattern) if mode == "match" else suite.choose(suite.MODULES, changed, part)
+    texts = {str(file.relative_to(REPO)): file.read_text() for file in (REPO / "test/e2e").glob("*.py")}
+    choices = suite.select(suite.MODULES, pattern) if mode == "match" else suite.choose(
+        suite.MODULES, changed, part, suite.helpers(suite.MODULES, texts))
     configure(choices)
     labels_of = steps()
     if mode == "list":
@@ -170,8 +170,7 @@ def run(names, labels_of, kept, about):
         # One lane of what computes, one of kubelets, and one of clusters, which has two processes.
         run_lane(beside, files[0], watch, "--parallel", "4")
     if quiet:
-        # What they need was built in the first lane, unless they run alone.
-        run_lane(quiet, files[1], watch, "--parallel", "1", *(("-FA", ".") if beside else ()))
+        run_lane(quiet, files[1], watch, "--parallel", "1")
     return report.main([file for file in files if file.exists()], time.monotonic() - began, report.busy_seconds() - busy, kept, about)
 
 

@@ -28,18 +28,29 @@ def test_a_module_of_another_part_runs_if_its_test_or_a_path_of_it_changed():
     assert modules.choose(TRIED, {"pkg/x", "docs/a.md"}, 3)[1].why == "docs/a.md changed"
 
 
+def test_a_module_runs_if_a_file_changed_that_it_imports_and_no_module_that_always_runs():
+    tried = [*of_pytest("e2e", 0, "always"), *of_pytest("e2e", 1, "first")]
+    texts = {"test/e2e/test_always.py": "from waiting import eventually\n", "test/e2e/test_first.py": "import pytest\nfrom rights import a\n",
+             "test/e2e/rights.py": "from waiting import eventually\nimport tokens\n", "test/e2e/tokens.py": "", "test/e2e/waiting.py": ""}
+    found = modules.helpers(tried, texts)
+    assert found == {"test/e2e/test_always.py": set(), "test/e2e/test_first.py": {"test/e2e/rights.py", "test/e2e/tokens.py"}}
+    assert names(modules.choose(tried, {"test/e2e/tokens.py"}, 2, found)) == ["e2e: always", "e2e: first"]
+    assert names(modules.choose(tried, {"test/e2e/waiting.py"}, 2, found)) == ["e2e: always"]
+
+
 def test_everything_runs_if_it_is_unknown_what_changed():
     assert names(modules.choose(TRIED, None, 3)) == [one.name for one in TRIED]
 
 
 def test_a_module_that_does_not_run_says_why():
     assert modules.choose(TRIED, set(), 2)[1].why == (
-        "it is of part 1, the commit's hash chose part 2 of 5, and none of its paths changed")
+        "none of its paths changed, and it is of part 1, where the commit's hash chose part 2 of 5")
 
 
 def test_a_pattern_chooses_by_name_alone():
     assert names(modules.select(TRIED, "first")) == ["e2e: first", "realnodes: first"]
     assert names(modules.select(TRIED, "^image: ")) == ["image: second"]
+    assert names(modules.select(TRIED, "e2e: clusters")) == ["e2e: first"], "those of a step of that name"
 
 
 def test_hashes_choose_each_part_as_often():

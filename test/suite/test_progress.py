@@ -29,10 +29,10 @@ def test_steps_that_have_not_run_here_are_estimated_by_their_cases(tmp_path):
     made, now = watch(tmp_path, ["unit: a", "unit: b"], {})
     made.saw("      Start  1: unit: a\n")
     now[0] = 60.0
-    assert made.line() == "[1 min] 0 of 2 steps are done; now: unit: a; how long the rest takes is not known"
+    assert made.line() == "[1 min] 0 of 2 steps are done; now: unit: a; no recorded time"
     (tmp_path / progress.file_name("unit: a")).write_text(" 11/60 Test  #3: a ...   Passed    0.13 sec\n20/60 Test #12: b ...   Passed\n")
     assert made.line() == ("[1 min] 0 of 2 steps are done; now: unit: a (20 of 60); "
-                           "the rest takes 2 min and 1 steps of which it is not known")
+                           "about 2 min left, and 1 steps without a recorded time")
 
 
 def test_a_build_says_how_far_it_is():

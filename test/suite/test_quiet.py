@@ -1,5 +1,6 @@
 """What the quiet lane says of a case that failed once, and of one that fails each time."""
 
+import pytest
 import quiet
 
 CONFTEST = quiet.REPO / "test/conftest.py"
@@ -67,5 +68,16 @@ def test_a_lane_that_breaks_has_failed_and_one_without_cases_has_not(monkeypatch
 
 def test_cases_of_googletest_are_read():
     lines = "3: [       OK ] A.Good (0 ms)\n3: [  FAILED  ] A.Bad/1, where GetParam() = 1 (12 ms)\n3: [  FAILED  ] 1 test, listed below:\n"
-    assert [quiet.OF_GOOGLETEST.match(one).groups() for one in lines.splitlines()[:2]] == [("OK", "A.Good"), ("FAILED", "A.Bad/1")]
+    assert [quiet.OF_GOOGLETEST.match(one).groups() for one in lines.splitlines()[:2]] == [("3", "OK", "A.Good"), ("3", "FAILED", "A.Bad/1")]
     assert quiet.OF_GOOGLETEST.match(lines.splitlines()[2]) is None
+
+
+@pytest.mark.parametrize(("printed", "status", "wanted"), [
+    ("3: [  FAILED  ] A.Bad (1 ms)\n1/2 Test #3: a: all ....***Failed 1 sec\n2/2 Test #4: b: all ....   Passed 1 sec\n", 8, {"A.Bad": "FAIL"}),
+    ("3: [  FAILED  ] A.Bad (1 ms)\n1/2 Test #3: a: all ....***Failed 1 sec\n4: leak\n2/2 Test #4: b: all ....***Failed 1 sec\n", 8,
+     {"A.Bad": "FAIL", "b: all": "FAIL"}),
+    ("3: [       OK ] A.Good (1 ms)\n1/1 Test #3: a: all ....***Exception: SegFault 1 sec\n", 8, {"A.Good": "PASS", "a: all": "FAIL"}),
+])
+def test_a_program_that_fails_without_a_case_is_not_forgotten_beside_one_that_flakes(printed, status, wanted, capfd):
+    assert quiet.attempt(["bash", "-c", f"printf '%s' \"$0\"; exit {status}", printed]) == (status, wanted, {})
+    capfd.readouterr()

@@ -59,6 +59,7 @@ for one in $tests compute-domain-controller; do
 done
 ((${#targets[@]} > 0)) || { echo "SKIP all tests with threads (no file of theirs has changed since $base)"; exit 0; }
 scripts/build.sh tsan "${targets[@]}"
+export CDOM_PROCESSOR_SECONDS=600  # ThreadSanitizer takes several times as long.
 if ((${#programs[@]} > 0)); then ctest --preset tsan --verbose -R "^($(IFS='|' && echo "${programs[*]}")): "; fi
 if [[ " ${targets[*]} " == *' compute-domain-controller '* ]]; then
   test/e2e/tsan.sh "$repo/build/tsan/bin" "$repo/build/release/bin"
