@@ -73,12 +73,12 @@ def room_for(count):
 
 
 def beset(port, count, ask):
-    """So many connections, of which none is closed here nor sends what it should. Twenty times on the way ask() must be answered,
-    and not because the server gave up the connection that was made just before: that is still open then."""
+    """Opens `count` connections that send nothing of use, and keeps them open. After each twentieth of them, ask() must be answered
+    while the connection made just before is still open: a server that gave that one up first was held up by it."""
     with room_for(count), contextlib.ExitStack() as closed:
         for i in range(20):
             for _ in range(count // 20):
-                with contextlib.suppress(OSError):  # It was full, which is what a flood wants.
+                with contextlib.suppress(OSError):  # The server takes no more.
                     last = closed.enter_context(socket.create_connection(("127.0.0.1", port), timeout=60))
                     last.sendall(b"\x16\x03\x01\x02\x00\x01" if i % 2 else b"")
             ask()
@@ -103,7 +103,7 @@ def flood(port, count, ended):
         try:
             connection = socket.create_connection(("127.0.0.1", port), timeout=5)
         except OSError:
-            continue  # It was full, which is what a flood wants.
+            continue  # The server takes no more.
         if i % 2:
             connection.sendall(b"\x16\x03\x01\x02\x00\x01")
         held.append(connection)

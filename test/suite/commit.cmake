@@ -37,7 +37,7 @@ step("e2e: control plane" NEEDS ${cluster} COST 50 COMMAND "${controlplane}/cont
 
 set(kubelets release controlplane containerd)
 step("realnodes: cluster" NEEDS ${kubelets} standin-plugin checkpoints COST 562 LOCK kubelets COMMAND "${realnodes}/realnodes_test.sh" "${release}")
-# One cluster for all; behind the last module nothing is installed on it.
+# One cluster for all; after the last module nothing is installed on it.
 if(realnodes_files)
   step("realnodes: nodes" NEEDS ${kubelets} ${realnodes_needs} COST 800 LOCK kubelets
        COMMAND ${pytest} "--programs=${release}" -m "not timing" ${realnodes_files})

@@ -1,6 +1,6 @@
 #!/bin/sh
-# limited.sh PROGRAM ARGUMENT...: how CTest starts a program of unit tests, which ends after two minutes of processor time. So what
-# goes round for ever ends on a machine of any load, and is told from what waits.
+# limited.sh PROGRAM ARGUMENT...: how CTest starts a program of unit tests. It ends the program after two minutes of processor time, so
+# an endless loop ends, and a slow machine ends no program early.
 seconds=${CDOM_PROCESSOR_SECONDS:-120}
 ulimit -S -t "$seconds"
 "$@"

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Runs the simulation's sweeps, and says how many runs they had.
 #
-#   sweeps.sh [--preset asan] [--part 2/8 | --part any/5] [LEAST LEAST_FAULTED]
+#   sweeps.sh [--preset asan] [--part 2/4 | --part any/5] [LEAST LEAST_FAULTED]
 #
-# --part: the second of eight parts of the cases; any: the part that the commit's hash chooses.
+# --part: the second of four parts of the cases; any: the part that the commit's hash chooses.
 # LEAST, LEAST_FAULTED: the sweeps of the controller must have at least so many runs, and at least so many of them with a fault,
 # each another pair of a request and a fault.
 set -uo pipefail

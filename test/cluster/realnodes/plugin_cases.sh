@@ -264,7 +264,7 @@ have_run() {  # have_run SECONDS
       | .status.containerStatuses[].state.running.startedAt | fromdate] | length > 0 and now - max >= $seconds'
 }
 
-# And by no read of its own. The time is told, and not judged.
+# The plugin reads nothing of its own between that write and its answer. The time is printed.
 a_prepare_that_waits_is_woken_by_the_write_that_it_waits_for() {
   local node
   for node in "${nodes[@]}"; do own_logs "$node" >"$root/$node.own-log" || return 1; done
