@@ -50,7 +50,7 @@ class Lines:
         failed = failed or report.failed
         if report.skipped and isinstance(report.longrepr, tuple):
             skipped = report.longrepr[2].removeprefix("Skipped: ")
-        if report.when == "teardown" or report.when not in ("setup", "call"):
+        if report.when not in ("setup", "call"):  # The teardown, or the end of the process.
             result = "FAIL" if failed else "PASS" if skipped is None else "SKIP"
             print(f"\n{result} {report.nodeid} ({skipped or f'{seconds:.0f} s'})", flush=True)
         else:

@@ -125,24 +125,14 @@ class Times:
         return False
 
 
-def bounded(compare):
-    """The expressions that the comparison gives an upper bound."""
+def ordered(compare):
+    """(smaller, larger): the expressions of which the comparison says that."""
     sides = [compare.left, *compare.comparators]
     for left, operator, right in zip(sides, compare.ops, sides[1:]):
         if isinstance(operator, (ast.Lt, ast.LtE)):
-            yield left
+            yield left, right
         elif isinstance(operator, (ast.Gt, ast.GtE)):
-            yield right
-
-
-def floored(compare):
-    """Those that it gives a lower bound."""
-    sides = [compare.left, *compare.comparators]
-    for left, operator, right in zip(sides, compare.ops, sides[1:]):
-        if isinstance(operator, (ast.Lt, ast.LtE)):
-            yield right
-        elif isinstance(operator, (ast.Gt, ast.GtE)):
-            yield left
+            yield right, left
 
 
 def is_empty(node):
@@ -171,7 +161,7 @@ def cause_not_time(tree):
         turned = filters_of_what_must_be_empty(function)
         for node in nodes_in(function, lambda node: isinstance(node, FUNCTIONS)):
             if isinstance(node, ast.Compare) and any(
-                    times.has(side, function) for side in (floored(node) if node in turned else bounded(node))):
+                    times.has(larger if node in turned else smaller, function) for smaller, larger in ordered(node)):
                 yield node.lineno, "an upper bound of elapsed time: assert the cause, by the audit log or the controller's log"
 
 

@@ -3,8 +3,9 @@
 import re
 import time
 
+from report import INSIDE
+
 STARTED = re.compile(r"^ +Start +\d+: (.+)$")
-ENDED = re.compile(r"^ *\d+/\d+ Test +#\d+: (.+?) \.*(?:   Passed|\*\*\*)")
 # What steps print of how far they are: CTest and ninja the number and the total, pytest a line a case and first the total.
 OF_TOTAL = re.compile(r"^(?:\d+: )?(?: *(\d+)/(\d+) Test +#|\[(\d+)/(\d+)\] )", re.MULTILINE)
 COLLECTED = re.compile(r"^collected (\d+) cases$", re.MULTILINE)
@@ -49,8 +50,8 @@ class Watch:
         if found := STARTED.match(line):
             self._waiting.pop(found[1], None)
             self._running[found[1]] = now
-        elif (found := ENDED.match(line)) and found[1] in self._running:
-            self._ended[found[1]] = now - self._running.pop(found[1])
+        elif (found := INSIDE.match(line)) and found[2] in self._running:
+            self._ended[found[2]] = now - self._running.pop(found[2])
 
     def line(self):
         now = self._clock()

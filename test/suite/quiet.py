@@ -11,12 +11,13 @@ import re
 import subprocess
 import sys
 
+from report import INSIDE
+
 REPO = pathlib.Path(__file__).resolve().parents[2]
 UNIT_TESTS = ["ctest", "--preset", "asan", "-L", "realtime", "--parallel", "1", "--verbose"]
 PYTEST = ["/usr/bin/python3", "-m", "pytest", "-sq", "-p", "no:cacheprovider", "-m", "timing"]
 OF_PYTEST = re.compile(r"^(PASS|FAIL|SKIP) (.+) \((.*)\)$")
 OF_GOOGLETEST = re.compile(r"^(?:(\d+): )?\[ +(OK|FAILED) +\] ([^ ,]+).* \(\d+ ms\)$")
-OF_PROGRAM = re.compile(r"^ *\d+/\d+ Test +#(\d+): (.+?) \.*\*\*\*")  # One that ended with a failure.
 RESULTS = {"OK": "PASS", "FAILED": "FAIL"}
 NOTHING_SELECTED = 5  # pytest's exit status.
 
@@ -36,7 +37,7 @@ def attempt(command, **environment):
             elif found := OF_GOOGLETEST.match(line):
                 results[found[3]] = RESULTS[found[2]]
                 told |= {found[1]} if found[2] == "FAILED" else set()
-            elif (found := OF_PROGRAM.match(line)) and found[1] not in told:
+            elif (found := INSIDE.match(line)) and not found[3].endswith("Passed") and found[1] not in told:
                 results[found[2]] = "FAIL"
     return running.returncode, results, reasons
 

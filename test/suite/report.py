@@ -37,7 +37,6 @@ Step = collections.namedtuple("Step", "name seconds processor passed failed fail
 class Run(typing.NamedTuple):
     """What a run is about."""
 
-    mode: str
     part: int  # That the commit's hash chooses.
     commit: str
     modules: list  # Those that run.
@@ -144,8 +143,12 @@ def warnings(steps, kept, about):
 def of_modules(steps):
     """(whether it passed, its seconds) of each step and each module of pytest, by the name that modules.py has for it."""
     found = {one.name: (not one.failed, one.seconds) for one in steps}
-    return found | {f"{OF_MODULES[one.name]}: {name}": result for one in steps if one.name in OF_MODULES
-                    for name, result in one.modules.items()}
+    for one in steps:
+        for name, (is_good, took) in one.modules.items() if one.name in OF_MODULES else ():
+            name = f"{OF_MODULES[one.name]}: {name}"  # The quiet lane may have cases of it, too.
+            good_so_far, took_so_far = found.get(name, (True, 0))
+            found[name] = good_so_far and is_good, took_so_far + took
+    return found
 
 
 def remember(steps, kept, about):

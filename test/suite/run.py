@@ -153,7 +153,7 @@ def main(mode, pattern=None):
         os.environ["CDOM_BASE"] = since
     os.environ["CDOM_PART"] = str(part)
     return run(names, labels_of, kept, report.Run(
-        mode, part, commit, [one.module for one in choices if one.runs], [one.module.name for one in choices if one.by_path]))
+        part, commit, [one.module for one in choices if one.runs], [one.module.name for one in choices if one.by_path]))
 
 
 def run(names, labels_of, kept, about):

@@ -4,7 +4,7 @@ import progress
 import record
 import report
 
-ABOUT = report.Run("commit", 1, "0123456789abcdef", [])
+ABOUT = report.Run(1, "0123456789abcdef", [])
 
 
 def watch(tmp_path, names, took):

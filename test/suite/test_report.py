@@ -120,6 +120,14 @@ def test_it_is_kept_when_each_module_passed_last(tmp_path):
     assert kept.module_seconds("e2e")["test_a"] == 7
 
 
+def test_a_module_has_passed_only_if_its_cases_in_both_lanes_have():
+    steps = [report.read_step(name, "run", 1.0, output) for name, output in (
+        ("e2e: clusters", "FAIL e2e/test_a.py::one (7 s)\nPASS e2e/test_b.py::one (2 s)\n"),
+        ("quiet: cases that look at a clock", "PASS e2e/test_a.py::two (1 s)\nPASS e2e/test_b.py::two (3 s)\n"))]
+    found = report.of_modules(steps)
+    assert (found["e2e: a"], found["e2e: b"]) == ((False, 8), (True, 5))
+
+
 def test_no_case_at_all_is_no_success(tmp_path):
     (tmp_path / "results.xml").write_text("<testsuite></testsuite>")
     assert closing(tmp_path / "results.xml") == 1
@@ -128,7 +136,7 @@ def test_no_case_at_all_is_no_success(tmp_path):
 def closing(results, kept=None):
     """The exit status."""
     kept = kept or record.Record(results.parent / "record.json")
-    return report.main([results], 61, 100, kept, report.Run("commit", 3, "0123456789abcdef", []))
+    return report.main([results], 61, 100, kept, report.Run(3, "0123456789abcdef", []))
 
 
 def run(folder: pathlib.Path, steps):
