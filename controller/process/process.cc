@@ -59,6 +59,7 @@ constexpr int kKeptBack = 4;               // Of these, kept for workers that ha
 // the Lease in that time even if the API server hangs.
 constexpr auto kDrain = seconds(5);
 constexpr auto kLeaseDrain = seconds(3);
+constexpr auto kLookAround = milliseconds(10);  // Between looks whether the last Events are sent.
 // A worker without a reply for this long hangs. Each reads up to twelve collections at once. All
 // workers together have `kInFlightMax` requests, and a slow server takes a minute for each.
 constexpr std::chrono::minutes ReplyMax(int workers) {
@@ -218,10 +219,12 @@ class ControllerProcess {
   http::TransportPool transports_{[this] { return MakeTransport(&in_flight_, &gate_); }};
   kube::SharedLists shared_lists_{clock_};
   http::Gate lease_gate_{[] { return true; }, clock_};
+  http::Gate events_gate_{[this] { return MayWrite(); }, clock_};
   Heartbeat watch_alive_;
   Heartbeat lease_alive_;
   std::deque<std::atomic<std::int64_t>> busy_since_;  // Last reply of each worker. 0 if idle.
   std::atomic<bool> ends_ = false;
+  std::atomic<bool> events_ended_ = false;
   std::atomic<bool> stands_down_ = false;  // It leads, and must end its term.
   std::string announced_;
   TimePoint next_reload_ = {};
@@ -288,7 +291,7 @@ void ControllerProcess::KeepLease(const std::stop_token& stop) {
 }
 
 void ControllerProcess::SendEvents(const std::stop_token& stop) {
-  const auto transport = MakeTransport();
+  const auto transport = MakeTransport(nullptr, &events_gate_);
   // Runs here because no thread waits for this one, and only after the API server has answered.
   while (!controller_.MayReconcile() && !stop.stop_requested()) {
     kube::WaitUntil(clock_, clock_.Now() + kTurn, stop);
@@ -296,6 +299,7 @@ void ControllerProcess::SendEvents(const std::stop_token& stop) {
   controller_.reconciler().SetUser(CheckIdentity(*transport, logger_, stop));
   WarnOfUnlabelled(settings_.DriverNamespaces(), *transport, logger_, stop);
   events_.Run(stop, *transport);
+  events_ended_ = true;
 }
 
 void ControllerProcess::Work(const std::stop_token& stop, std::atomic<std::int64_t>& busy_since) {
@@ -529,7 +533,14 @@ ExitReason ControllerProcess::Run(const std::stop_token& stop) {
   for (std::jthread& worker : workers) worker.request_stop();
   queue_.ShutDown();
   workers.clear();
-  events.request_stop();  // Sends the last ones while the Lease is released.
+  // The last Events are sent under the Lease. A server that hangs does not delay its release.
+  events.request_stop();
+  const TimePoint flushed = clock_.Now() + kLeaseDrain;
+  while (!events_ended_ && clock_.Now() < flushed) {
+    kube::WaitUntil(clock_, clock_.Now() + kLookAround, {});
+  }
+  events_gate_.Close({});
+  events = std::jthread();
   if (settings_.Elects()) {
     lease.request_stop();
     lease_gate_.Close(kLeaseDrain);

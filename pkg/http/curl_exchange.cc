@@ -136,6 +136,12 @@ ExchangeReport CurlExchange::Report() const {
 int CurlExchange::OnSending() {
   const bool is_write = request_.method != Method::kGet;
   if (times_sent_ > 0 && is_write) return CURL_PREREQFUNC_ABORT;
+  if (gate_ != nullptr) {
+    if (const auto admitted = gate_->Admit(request_); !admitted) {
+      refused_ = admitted.error();
+      return CURL_PREREQFUNC_ABORT;
+    }
+  }
   ++times_sent_;
   return CURL_PREREQFUNC_OK;
 }
@@ -188,6 +194,7 @@ base::Result<void> CurlExchange::EndOfStream(CURLcode code) const {
 }
 
 base::Error CurlExchange::Failure(CURLcode code) const {
+  if (refused_) return *refused_;
   long os_error = 0;
   curl_easy_getinfo(easy_.get(), CURLINFO_OS_ERRNO, &os_error);
   return ToError({.code = code,

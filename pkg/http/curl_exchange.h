@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "pkg/base/result.h"
@@ -21,6 +22,9 @@ class CurlExchange {
  public:
   CurlExchange(const CurlTarget& target, Request request, CurlMulti::Stream handlers);
 
+  // Asks the gate when the connection is open and the request is about to be sent: a connection may
+  // take seconds, and the process may have lost its Lease meanwhile. It outlives the exchange.
+  void SetGate(const Gate* gate) { gate_ = gate; }
   // Prepares the handle for sending. Sends `token` unless it is empty.
   void Prepare(const std::string& token);
   // Prepares the handle for a second attempt in the remaining time. Returns false if it was called
@@ -54,13 +58,15 @@ class CurlExchange {
   void SetTimeout(std::chrono::milliseconds timeout);
 
   const CurlTarget& target_;
+  const Gate* gate_ = nullptr;  // Null if every request may be sent.
   const Request request_;
   const CurlMulti::Stream handlers_;
   const std::unique_ptr<CURL, EasyDeleter> easy_;
   CurlList headers_;
   std::array<char, CURL_ERROR_SIZE> error_text_ = {};  // Written by libcurl, with a NUL at the end.
   std::string body_;
-  int times_sent_ = 0;  // In the current attempt.
+  int times_sent_ = 0;                       // In the current attempt.
+  std::optional<base::Error> refused_ = {};  // Why the gate did not let it be sent.
   bool tried_again_ = false;
   bool passed_its_bound_ = false;
   bool ended_by_us_ = false;

@@ -52,6 +52,7 @@ CurlMulti::Id CurlMulti::Open(Request request, Stream stream) {
 CurlMulti::Id CurlMulti::Begin(std::unique_ptr<CurlExchange> exchange) {
   const Id id = ++last_id_;
   exchange->id = id;
+  exchange->SetGate(gate_);
   exchange->Prepare(credentials_.BearerToken());
   CHECK(curl_multi_add_handle(multi_, exchange->easy()) == CURLM_OK);
   exchanges_.emplace(id, std::move(exchange));

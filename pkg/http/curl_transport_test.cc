@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <filesystem>
@@ -15,6 +16,8 @@
 #include <thread>
 #include <vector>
 
+#include "pkg/base/system_clock.h"
+#include "pkg/http/gate.h"
 #include "pkg/http/testing/fake_credentials.h"
 #include "pkg/http/testing/raw_server.h"
 
@@ -397,6 +400,34 @@ TEST(CurlTransport, HO2_SocketsNoticeADeadPeerAndDoNotLeakIntoChildren) {
   EXPECT_EQ(sockets.found, 1);
   EXPECT_TRUE(sockets.all_close_on_exec);
   EXPECT_TRUE(sockets.all_watched);
+}
+
+// The proxy stands for a busy API server: the connection is open when the Lease is lost.
+TEST(CurlTransport, REV4_K13_WriteWhoseConnectionOpensAfterTheLeaseIsLostIsNotSent) {
+  for (const bool loses : {false, true}) {
+    std::atomic<bool> leads = true;
+    RawServer proxy([&](RawServer::Connection& connection) {
+      std::array<char, 64> greeting = {};
+      ASSERT_GT(::read(connection.fd(), greeting.data(), greeting.size()), 0);
+      if (loses) leads = false;
+      connection.Write({"\x05\x00", 2});  // SOCKS5 without authentication, and connected.
+      ASSERT_GT(::read(connection.fd(), greeting.data(), greeting.size()), 0);
+      connection.Write({"\x05\x00\x00\x01\x00\x00\x00\x00\x00\x00", 10});
+      if (!connection.ReadRequest().empty()) connection.Write(Reply(200, "{}"));
+    });
+    const base::SystemClock clock;
+    const Gate gate([&] { return leads.load(); }, clock);
+    FakeCredentials credentials;
+    CurlTransport transport({.url = "http://api.example:80",
+                             .proxy_url = "socks5://127.0.0.1:" + std::to_string(proxy.port())},
+                            credentials, "test", {}, nullptr, &gate);
+    const auto reply = transport.Send({.method = Method::kPatch, .path = "/apis/x", .body = "{}"});
+    EXPECT_EQ(reply.has_value(), !loses);
+    EXPECT_EQ(proxy.requests().size(), loses ? 0U : 1U);
+    if (!loses) continue;
+    EXPECT_EQ(reply.error().code, ErrorCode::kUnavailable);
+    EXPECT_EQ(reply.error().message, "not sent: this replica does not lead");
+  }
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Decides which requests may start, and when to abandon those in flight.
 //
-// Each request asks when it is sent. So a replica that loses leadership or shuts down sends no
+// Each request asks twice: before it takes a connection, which may need seconds to open, and when
+// the first byte is about to be sent. So a replica that loses leadership or shuts down sends no
 // further write, even if that write was decided before.
 //
 // Thread-safe. Shared by the transports of one purpose, and by their test doubles.
