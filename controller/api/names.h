@@ -53,7 +53,9 @@ inline const kube::Resource kComputeDomainCliques = {
   return domain + "." + clique;
 }
 
-// Field manager of NVIDIA's controller: the name of its program. cdom's is "cdom".
+// Field managers of cdom's programs, which comes from their user agent, and of NVIDIA's controller:
+// the name of its program.
+inline constexpr std::string_view kOwnFieldManager = "cdom";
 inline constexpr std::string_view kForeignFieldManager = "compute-domain-controller";
 
 // The admission policy in manifests/ that lets only controllers delete a domain's children.
@@ -190,6 +192,7 @@ inline constexpr std::string_view kReasonDeletionBlocked = "DeletionBlocked";
 inline constexpr std::string_view kReasonDeleting = "Deleting";
 inline constexpr std::string_view kReasonHeldByFinalizer = "HeldByFinalizer";
 inline constexpr std::string_view kReasonOtherControllerWrites = "OtherControllerWrites";
+inline constexpr std::string_view kReasonWritesUndone = "WritesUndone";
 inline constexpr std::string_view kReasonClaimsReserved = "ClaimsReserved";
 inline constexpr std::string_view kReasonPodsWaiting = "PodsWaiting";
 inline constexpr std::string_view kReasonChannelHeld = "ChannelHeldByUnrelatedClaim";

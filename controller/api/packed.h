@@ -8,13 +8,13 @@
 namespace api {
 
 inline auto Fields(DaemonSet& set) {
-  auto& [meta, domain, template_hash, template_generation] = set;
-  return std::tie(meta, domain, template_hash, template_generation);
+  auto& [meta, domain, template_hash, template_generation, last_writer] = set;
+  return std::tie(meta, domain, template_hash, template_generation, last_writer);
 }
 
 inline auto Fields(ResourceClaimTemplate& found) {
-  auto& [meta, domain, target, template_hash, labels_claims] = found;
-  return std::tie(meta, domain, target, template_hash, labels_claims);
+  auto& [meta, domain, target, template_hash, labels_claims, last_writer] = found;
+  return std::tie(meta, domain, target, template_hash, labels_claims, last_writer);
 }
 
 inline auto Fields(ResourceClaim& claim) {

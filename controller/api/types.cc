@@ -58,6 +58,23 @@ std::string LastForeignWrite(json::View managed_fields) {
   return std::string(last.substr(0, kTimeMax));
 }
 
+// Returns ComputeDomain::last_writer, or that of its status.
+std::string LastWriter(json::View managed_fields, std::string_view subresource = "") {
+  constexpr std::size_t kManagerMax = 64;
+  std::string_view own, last, manager;
+  managed_fields.ForEach([&](json::View entry) {
+    if (entry["subresource"].AsString() != subresource) return;
+    const std::string_view time = entry["time"].AsString();
+    if (entry["manager"].AsString() == kOwnFieldManager) {
+      own = std::max(own, time);
+    } else if (time >= last) {
+      last = time;
+      manager = entry["manager"].AsString();
+    }
+  });
+  return last >= own ? json::OneLine(manager, kManagerMax) : std::string();
+}
+
 // Keeps few finalizers and owners, because any user may write them. See kube::KeepFew() for `many`.
 base::Result<kube::ObjectMeta> DecodeFewOfMeta(json::View object, std::string_view many = {}) {
   kube::ObjectMeta meta = TRY(kube::DecodeMeta(object));
@@ -262,6 +279,8 @@ base::Result<ComputeDomain> DecodeComputeDomain(json::View object) {
   AddUnknownKeys(meta["labels"], "label", kDomainLabels, domain.unknown_keys);
   domain.status = DecodeStatus(object["status"]);
   domain.foreign_write = LastForeignWrite(meta["managedFields"]);
+  domain.last_writer = LastWriter(meta["managedFields"]);
+  domain.last_status_writer = LastWriter(meta["managedFields"], "status");
   return domain;
 }
 
@@ -274,6 +293,7 @@ base::Result<DaemonSet> DecodeDaemonSet(json::View object) {
   set.template_hash = stamp.substr(0, colon);
   const std::string_view digits = std::string_view(stamp).substr(std::min(colon + 1, stamp.size()));
   std::from_chars(digits.data(), digits.data() + digits.size(), set.template_generation);
+  set.last_writer = LastWriter(object["metadata"]["managedFields"]);
   return set;
 }
 
@@ -285,6 +305,7 @@ base::Result<ResourceClaimTemplate> DecodeResourceClaimTemplate(json::View objec
   decoded.template_hash = Annotation(object, kTemplateHashAnnotation);
   decoded.labels_claims =
       !decoded.domain.empty() && Label(object["spec"], kDomainLabel) == decoded.domain;
+  decoded.last_writer = LastWriter(object["metadata"]["managedFields"]);
   return decoded;
 }
 
@@ -292,15 +313,12 @@ base::Result<Clique> DecodeClique(json::View object) {
   Clique clique;
   // Each daemon adds its pod to the owners, and checks that it is listed.
   clique.meta = TRY(DecodeFewOfMeta(object, kube::kPods.kind));
-  clique.domain = Label(object, kDomainLabel);
-  // The name identifies the domain even if a user removed the label.
-  clique.is_labelled = !clique.domain.empty();
+  // The name identifies the domain even if a user changed the label.
   const std::string& name = clique.meta.key.name;
-  if (!clique.is_labelled) clique.domain = name.substr(0, std::min(name.find('.'), name.size()));
-  const std::string prefix = clique.domain + ".";
-  if (clique.meta.key.name.starts_with(prefix)) {
-    clique.id = clique.meta.key.name.substr(prefix.size());
-  }
+  const std::size_t dot = std::min(name.find('.'), name.size());
+  clique.domain = name.substr(0, dot);
+  clique.is_labelled = Label(object, kDomainLabel) == clique.domain;
+  clique.id = name.substr(std::min(dot + 1, name.size()));
   // A pod's clique is a label, so an id that cannot be a label value names no clique.
   if (!kube::IsLabelValue(clique.id)) clique.id.clear();
   object["daemons"].ForEach([&](json::View daemon) {
@@ -309,6 +327,7 @@ base::Result<Clique> DecodeClique(json::View object) {
   });
   clique.held = DecodeHeld(Text(object["metadata"]["annotations"][kHeldIndicesAnnotation]));
   clique.joining = DecodeCount(Annotation(object, kJoiningAnnotation));
+  clique.last_writer = LastWriter(object["metadata"]["managedFields"]);
   return clique;
 }
 

@@ -67,6 +67,10 @@ struct ComputeDomain {
   // When NVIDIA's controller last wrote status, as the API server recorded it: RFC 3339 in seconds.
   // Empty if it never did.
   std::string foreign_write = {};
+  // Field manager of the last write by a client other than cdom, of the object and of its status.
+  // Empty if cdom wrote later.
+  std::string last_writer = {};
+  std::string last_status_writer = {};
 };
 
 struct DaemonSet {
@@ -76,6 +80,7 @@ struct DaemonSet {
   // it.
   std::string template_hash = {};
   std::int64_t template_generation = 0;
+  std::string last_writer = {};  // As above, here and below.
 };
 
 struct ResourceClaimTemplate {
@@ -84,6 +89,7 @@ struct ResourceClaimTemplate {
   std::string target = {};         // "Daemon" or "Workload".
   std::string template_hash = {};  // Hash of what was rendered. Empty if cdom did not make it.
   bool labels_claims = false;      // Claims made from it get the domain label, too.
+  std::string last_writer = {};
 };
 
 // An index that is kept for a node whose daemon was deleted, in case the node returns.
@@ -96,14 +102,15 @@ struct HeldIndex {
 
 struct Clique {
   kube::ObjectMeta meta = {};
-  std::string domain = {};
+  std::string domain = {};  // The UID in its name, which identifies it. Any user may set its label.
   std::string id = {};      // Empty if its name has no clique id that a pod could have.
-  bool is_labelled = true;  // It has the domain label. Its name contains the domain's UID as well.
+  bool is_labelled = true;  // Its domain label is `domain`, which comes from its name.
   std::vector<Member> daemons = {};
   // From an annotation, because `daemons` lists only the daemons that exist.
   std::vector<HeldIndex> held = {};
   // From an annotation: number of nodes that are joining. Empty if it was never written.
   std::optional<int> joining = {};
+  std::string last_writer = {};
   friend bool operator==(const Clique&, const Clique&) = default;
 };
 

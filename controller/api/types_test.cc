@@ -244,7 +244,33 @@ TEST(DecodeClique, ItsNameSaysWhichCliqueItIs) {
             (std::vector<Member>{
                 {.node = "node-0", .ip = "10.0.0.1", .clique = "c.1", .index = 0, .ready = true},
                 {.node = "node-1", .clique = "c.1", .index = -1}}));
-  EXPECT_EQ(Decode(DecodeClique, CliqueNamed("uid-2.c.1")).id, "") << "of another domain";
+  EXPECT_TRUE(clique.is_labelled);
+}
+
+TEST(DecodeClique, REV4_K5_ItsNameIdentifiesItWhateverItsLabelSays) {
+  const Clique clique = Decode(DecodeClique, CliqueNamed("uid-2.c.1"));
+  EXPECT_EQ(clique.domain, "uid-2");
+  EXPECT_EQ(clique.id, "c.1");
+  EXPECT_FALSE(clique.is_labelled);
+}
+
+TEST(LastWriter, IsTheNewestClientOtherThanCdom) {
+  const auto writer = [](const std::string& fields) {
+    return Decode(DecodeDaemonSet, R"({"metadata":{"name":"a","namespace":"n","uid":"u",)"
+                                   R"("resourceVersion":"1","managedFields":[)" +
+                                       fields + "]}}")
+        .last_writer;
+  };
+  const auto entry = [](const char* manager, int second, const char* subresource = "") {
+    return R"({"manager":")" + std::string(manager) + R"(","time":"2026-01-01T00:00:0)" +
+           std::to_string(second) + R"(Z","subresource":")" + subresource + R"("})";
+  };
+  EXPECT_EQ(writer(""), "");
+  EXPECT_EQ(writer(entry("cdom", 1)), "");
+  EXPECT_EQ(writer(entry("cdom", 1) + "," + entry("kyverno", 1)), "kyverno");
+  EXPECT_EQ(writer(entry("kyverno", 1) + "," + entry("cdom", 2)), "");
+  EXPECT_EQ(writer(entry("a", 2) + "," + entry("b", 3) + "," + entry("cdom", 2)), "b");
+  EXPECT_EQ(writer(entry("cdom", 1) + "," + entry("kube-controller-manager", 2, "status")), "");
 }
 
 TEST(DecodeClique, S7_NameThatIsNoLabelsValueIsNobodysClique) {

@@ -75,6 +75,8 @@ TEST(DeletionRequests, ObjectsOfOthersInALiveList_AreNotTheDomains) {
   for (fixtures::Stored& stored : fixtures::StoreAll(other)) {
     if (stored.kind != Kind::kClaim) {
       stored.object["metadata"]["labels"][api::kDomainLabel] = fixtures::kOtherUid;
+      if (stored.kind == Kind::kClique)
+        stored.object["metadata"]["name"] = fixtures::kOtherUid + ".x";
       world.server.Put(std::move(stored));
     }
   }

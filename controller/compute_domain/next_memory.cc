@@ -63,9 +63,8 @@ constexpr base::BackoffPolicy kConflict = {.first = std::chrono::milliseconds(5)
 constexpr base::BackoffPolicy kFailure = {.first = std::chrono::milliseconds(5),
                                           .most = std::chrono::seconds(30)};
 constexpr double kSpreadMost = 0.2;  // Part of the delay.
-// After this time without a retry, a failure counts as the first one again.
-constexpr std::chrono::minutes kForgotten{2};
-
+// An action with this delay was undone eight times in a row.
+constexpr std::chrono::seconds kUndoneFrom{1};
 struct Apply {
   Memory& memory;
   const TimePoint now;
@@ -98,7 +97,7 @@ struct Apply {
   void operator()(const EventsSent& sent) const { memory.event_reasons = sent.reasons; }
   void operator()(const ActionDelayed& delayed) const {
     Retry& retry = memory.retries[delayed.action];
-    retry.is_wanted = !delayed.is_done;
+    retry.is_wanted = true;
     if (delayed.is_waiting) return;
     retry.is_first = retry.backoff.delay() == std::chrono::nanoseconds(0);
     const auto least =
@@ -109,7 +108,22 @@ struct Apply {
     retry.failure = delayed.failure;
     retry.taken = delayed.taken;
   }
-  void operator()(const ActionDone& done) const { memory.retries.erase(done.action); }
+  void operator()(const ActionDone& done) const {
+    if (!done.content) {
+      memory.retries.erase(done.action);
+      return;
+    }
+    Retry& retry = memory.retries[done.action];
+    const bool is_again = retry.written == done.content;
+    base::Backoff pace = is_again ? retry.pace : base::Backoff();
+    const auto least = pace.Next(kFailure);
+    retry = {.concern = done.concern,
+             .pace = pace,
+             .written = done.content,
+             .undone = is_again && pace.delay() >= kUndoneFrom ? done.undone : "",
+             .until = now + base::Jittered(least, kSpreadMost, done.spread),
+             .is_wanted = false};
+  }
   void operator()(const PlanMade& /*plan*/) const {
     for (auto& [action, retry] : memory.retries) {
       // While an object holds a child's name, the plan does not contain that child.

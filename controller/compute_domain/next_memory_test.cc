@@ -186,8 +186,23 @@ TEST(NextMemory, ActionThatConflicts_WaitsASecondAtMost) {
   EXPECT_EQ(memory.retries.at("a").until, Time() + seconds(1));
 }
 
+TEST(NextMemory, REV4_K2_ActionThatSucceedsAgainWithTheSameContentWaitsEverLonger) {
+  Memory memory;
+  const auto wait = [&](std::size_t content) {
+    memory = After(ActionDone{.action = "a", .content = content, .undone = "by x"}, memory);
+    return memory.retries.at("a").until - Time();
+  };
+  for (milliseconds expected(5); expected < seconds(30); expected *= 2) {
+    EXPECT_EQ(wait(1), expected);
+    EXPECT_EQ(memory.retries.at("a").undone.empty(), expected < seconds(1)) << expected.count();
+  }
+  EXPECT_EQ(wait(1), seconds(30));
+  EXPECT_EQ(wait(2), milliseconds(5)) << "other content";
+  EXPECT_EQ(wait(1), milliseconds(5)) << "what was written last counts";
+}
+
 TEST(NextMemory, ActionThatWaitsOrIsDone_KeepsItsTime) {
-  Memory memory = After(ActionDelayed{.action = "a", .is_done = true});
+  Memory memory = After(ActionDone{.action = "a", .content = 1});
   EXPECT_FALSE(memory.retries.at("a").is_wanted) << "it is not to be tried again";
   memory = After(ActionDelayed{.action = "a", .is_waiting = true}, memory);
   EXPECT_TRUE(memory.retries.at("a").is_wanted);

@@ -76,7 +76,8 @@ const Rules kRules = {.admit = PlanAdmission,
                       .labels = PlanNodeLabels,
                       .prove = PlanProof,
                       .tear_down = PlanTearDown,
-                      .may_release = MayRelease};
+                      .may_release = MayRelease,
+                      .is_due = IsDue};
 
 bool HasChildren(const Observed& observed) {
   const Children& children = observed.children;

@@ -40,6 +40,12 @@ bool Admits(const Action& action) {
   return write != nullptr && write->kind == Kind::kComputeDomain && !write->object.deleting;
 }
 
+// Returns a share from 0 to 1 that spreads the retries of domains.
+double SpreadOf(const std::string& uid) {
+  constexpr std::size_t kParts = 1000;
+  return static_cast<double>(std::hash<std::string>()(uid) % kParts) / kParts;
+}
+
 }  // namespace
 
 ReconcilePass::ReconcilePass(Reconciler& reconciler, std::string uid) : reconciler_(reconciler) {
@@ -113,7 +119,8 @@ void ReconcilePass::Decide() {
   Planner planner = MakePlanner();
   steps_ = planner.PlanSteps();
   status_.reset();
-  if (!observed_.memory.retries.empty()) {
+  const auto is_open = [](const auto& one) { return one.second.is_wanted || one.second.taken; };
+  if (std::ranges::any_of(observed_.memory.retries, is_open)) {
     Change(PlanMade{});
   } else if (steps_.empty()) {
     status_ = planner.PlanStatus();
@@ -195,9 +202,10 @@ bool ReconcilePass::MayStart(const Action& action) {
   const auto& retries = observed_.memory.retries;
   const auto retry = retries.empty() ? retries.end() : retries.find(Describe(action));
   if (retry == retries.end()) return true;
-  const bool is_due = retry->second.until <= reconciler_.clock_.Now() ||
-                      (retry->second.is_first && !tried_.contains(retry->first));
-  if (is_due) return true;
+  // A first failure may have passed with what started this pass.
+  const bool is_news = retry->second.is_first && !tried_.contains(retry->first);
+  const base::Clock::TimePoint now = reconciler_.clock_.Now();
+  if (is_news || reconciler_.rules_.is_due(retry->second, action, now)) return true;
   tried_.insert(retry->first);
   Change(ActionDelayed{.action = retry->first, .is_waiting = true});
   if (Admits(action)) lacks_finalizer_ = true;
@@ -310,9 +318,8 @@ void ReconcilePass::TakeError(const Action& action, base::Error error) {
 }
 
 void ReconcilePass::TryAgain(ActionDelayed delayed) {
-  constexpr std::size_t kParts = 1000;
   tried_.insert(delayed.action);
-  delayed.spread = static_cast<double>(std::hash<std::string>()(observed_.uid) % kParts) / kParts;
+  delayed.spread = SpreadOf(observed_.uid);
   Change(delayed);
 }
 
@@ -322,14 +329,7 @@ void ReconcilePass::RememberSuccess(const Action& action, const ActionResult& re
   const bool is_open = result.goes_on || (create != nullptr && result.decide_again);
   const auto* remove = std::get_if<Delete>(&action);
   if (remove != nullptr) deleted_.insert(remove->uid);
-  const bool removes_clique = remove != nullptr && remove->kind == Kind::kClique;
-  if (!is_open && (std::holds_alternative<RemoveNodeLabel>(action) || removes_clique)) {
-    // A kubelet plugin may restore the label, or a daemon its clique. The delay prevents that both
-    // write in turn without a pause.
-    TryAgain({.action = Describe(action), .concern = Concern::kLabels, .is_done = true});
-  } else if (!is_open && !observed_.memory.retries.empty()) {
-    Change(ActionDone{.action = Describe(action)});
-  }
+  if (!is_open) PaceRepetition(action);
   if (std::holds_alternative<WriteStatus>(action)) Change(StatusWritten{});
   // The child may be deleted before a watch has shown it.
   if (create != nullptr && observed_.domain && !result.decide_again) {
@@ -338,6 +338,26 @@ void ReconcilePass::RememberSuccess(const Action& action, const ActionResult& re
   if (const std::optional<std::string> clique = CliqueOf(action)) {
     cliques_written_[*clique] = reconciler_.clock_.Now();
   }
+}
+
+// Another client may undo the write, such as a kubelet plugin that restores a label. The delay
+// prevents that both write in turn without a pause.
+void ReconcilePass::PaceRepetition(const Action& action) {
+  const std::string name = Describe(action);
+  if (!IsWrite(action)) return Change(ActionDone{.action = name});
+  const auto before = observed_.memory.retries.find(name);
+  const bool is_repeated = before != observed_.memory.retries.end() && before->second.written;
+  const bool was_told = is_repeated && !before->second.undone.empty();
+  Change(ActionDone{.action = name,
+                    .concern = ConcernOf(action),
+                    .content = ContentOf(action),
+                    .spread = SpreadOf(observed_.uid),
+                    .undone = is_repeated ? DescribeUndoing(action, observed_) : ""});
+  tried_.insert(name);
+  const std::string& undone = observed_.memory.retries.at(name).undone;
+  if (undone.empty() || was_told) return;
+  reconciler_.logger_.Warning("Another client undoes the writes of the controller",
+                              {{"domain", DomainName()}, {"uid", observed_.uid}, {"help", undone}});
 }
 
 void ReconcilePass::Finish() {
@@ -384,8 +404,11 @@ void ReconcilePass::Remember() {
   if (observed_.evidence.scheduler_messages) {
     Change(SchedulerMessagesRead{.messages = *observed_.evidence.scheduler_messages});
   }
+  if (!expectations_.empty()) outcome_.requeue_after.AtMost(kCatchUp);
+  const bool has_paced = !observed_.domain && !observed_.memory.retries.empty();
+  if (has_paced) outcome_.requeue_after.AtMost(UntilForgotten(observed_.memory, now));
   reconciler_.memories_.With([&](auto& memories) {
-    if (!observed_.domain && expectations_.empty() && !outcome_.is_failing && wanted_.empty()) {
+    if (!observed_.domain && expectations_.empty() && !has_paced && wanted_.empty()) {
       memories.Forget(observed_.uid);
       return;
     }

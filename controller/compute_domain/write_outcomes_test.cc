@@ -17,6 +17,9 @@ using fixtures::PassWorld;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
+constexpr std::chrono::hours kDay{24};
+const kube::ObjectKey kCliqueKey = {fixtures::kDriverNs, kUid + "." + fixtures::kCliqueId};
+
 const auto kLost = base::Fail(base::ErrorCode::kUnknownOutcome, "no reply within 30 s");
 
 std::string LabelOf(const PassWorld& world, const std::string& node) {
@@ -112,7 +115,7 @@ TEST(WriteOutcomes, StatusIsTriedAgainIfTheServerLacksTheSubresource) {
   const std::string& name = observed.domain->meta.key.name;
   world.server.Intercept([&](const std::string& line) -> std::optional<MapServer::Reply> {
     if (!line.ends_with("/status")) return {};
-    return MapServer::NotFound(name);
+    return MapServer::NotFound("computedomains", name);
   });
   const Outcome first = world.Run();
   EXPECT_EQ(world.server.lines().size(), 3U) << "PATCH, GET and PUT";
@@ -174,6 +177,31 @@ TEST(WriteOutcomes, REV3_F7_RefusedReplacementFreesItsPlace) {
   EXPECT_EQ(world.reconciler.Gather(kUid).memory.replacements.size(), 0U);
 }
 
+TEST(WriteOutcomes, REV4_K7_ReplacementAnswered504WithRetryAfterKeepsItsPlace) {
+  PassWorld world(WithRolloutUnderJobs());
+  world.server.Intercept([&](const std::string& line) -> std::optional<MapServer::Reply> {
+    if (!line.starts_with(kDeletePod)) return {};
+    world.server.Remove(Kind::kDaemonPod, {"cdom-system", line.substr(line.rfind('/') + 1)});
+    return http::Response{
+        .status = 504, .body = "upstream request timeout", .retry_after = seconds(1)};
+  });
+  (void)world.Run();
+  EXPECT_EQ(world.reconciler.Gather(kUid).memory.replacements.size(), 1U);
+}
+
+// A 409 does not say whether the pod is deleted, and then the read does not either.
+TEST(WriteOutcomes, REV4_K1_ReplacementAnswered409KeepsItsPlaceWhilePodsCannotBeRead) {
+  PassWorld world(WithRolloutUnderJobs());
+  world.server.Intercept([&](const std::string& line) -> std::optional<MapServer::Reply> {
+    if (line.starts_with(kDeletePod)) return MapServer::Fail(409, "Conflict");
+    const bool is_look = line.find("metadata.name") != std::string::npos;
+    return is_look ? std::optional<MapServer::Reply>(MapServer::Fail(500, "InternalError"))
+                   : std::nullopt;
+  });
+  (void)world.Run();
+  EXPECT_EQ(world.reconciler.Gather(kUid).memory.replacements.size(), 1U);
+}
+
 TEST(WriteOutcomes, REV3_F6_RolloutThatWaitsForItsTurnSendsNothing) {
   Observed observed = WithRolloutUnderJobs();
   observed.facts.rollout.cliques_max = 0;  // As if others had all the places.
@@ -218,6 +246,168 @@ TEST(WriteOutcomes, REV3_F6_DomainsGetTheirTurnInTheOrderInWhichTheyAsked) {
   std::vector<std::string> woken = {run(kUid).wake};
   while (woken.size() < others.size()) woken.push_back(run(woken.back()).wake);
   EXPECT_EQ(woken, others);
+}
+
+// ---- A reply that did not come from the API server ends no write.
+
+const MapServer::Reply kPageOfAProxy =
+    http::Response{.status = 404, .body = "<html>default backend - 404</html>"};
+
+// Answers the first requests whose lines begin with `verb` and contain `part` with `reply`, and
+// does nothing. Status writes are served.
+void AnswerFirst(PassWorld& world, int times, const std::string& verb, const std::string& part,
+                 const MapServer::Reply& reply, int& answered) {
+  world.server.Intercept(
+      [=, &answered](const std::string& line) -> std::optional<MapServer::Reply> {
+        const bool is_it = line.starts_with(verb) && line.find(part) != std::string::npos &&
+                           !line.ends_with("/status");
+        if (!is_it || answered == times) return {};
+        ++answered;
+        return reply;
+      });
+}
+
+// A domain without members, as after its job, that is deleted.
+Observed IdleAndDeleted() {
+  Observed observed = fixtures::JustDeleted();
+  observed.domain->status.nodes.clear();
+  observed.domain->status.cliques.clear();
+  observed.domain->status.members = "0/0";
+  for (auto& [name, node] : observed.nodes) node.domain.clear();
+  observed.children.labelled_nodes.clear();
+  observed.children.daemon_pods.clear();
+  observed.children.claims.clear();
+  observed.children.cliques.clear();
+  return observed;
+}
+
+TEST(WriteOutcomes, REV4_K1_ReleaseOfTheFinalizerAnsweredByAProxyIsTriedAgain) {
+  Observed observed = IdleAndDeleted();
+  observed.children = {};
+  PassWorld world(observed);
+  int answered = 0;
+  AnswerFirst(world, 1, "PATCH", "/computedomains/train", kPageOfAProxy, answered);
+  world.Drive(kDay);
+  EXPECT_EQ(answered, 1);
+  EXPECT_TRUE(world.Domain().IsNull());
+}
+
+TEST(WriteOutcomes, REV4_K1_DeletesAnsweredByAProxyAreTriedAgain) {
+  PassWorld world(IdleAndDeleted());
+  int answered = 0;
+  AnswerFirst(world, 3, "DELETE", "/", kPageOfAProxy, answered);
+  world.Drive(kDay);
+  EXPECT_EQ(answered, 3);
+  EXPECT_EQ(world.server.Count(Kind::kDaemonSet), 0U);
+  EXPECT_TRUE(world.Domain().IsNull());
+}
+
+// By a server of the other version, in an upgrade of the control plane.
+TEST(WriteOutcomes, REV4_K1_DeletesAnswered404WithoutANameAreTriedAgain) {
+  PassWorld world(IdleAndDeleted());
+  int answered = 0;
+  AnswerFirst(world, 3, "DELETE", "/", MapServer::Fail(404, "NotFound"), answered);
+  world.Drive(kDay);
+  EXPECT_EQ(answered, 3);
+  EXPECT_TRUE(world.Domain().IsNull());
+}
+
+TEST(WriteOutcomes, REV4_K1_DeleteRefusedWith409ByAWebhookIsToldAndTriedAgain) {
+  PassWorld world(IdleAndDeleted());
+  int refused = 0;
+  AnswerFirst(world, 1'000, "DELETE", "/daemonsets/",
+              MapServer::Fail(409, "Conflict", "admission webhook \"w\" denied it: not now"),
+              refused);
+  world.Drive(std::chrono::hours(1));
+  EXPECT_GT(refused, 10);
+  EXPECT_LT(refused, 1'000);
+  EXPECT_NE(world.Ready().find("not now"), std::string::npos) << world.Ready();
+  world.server.Intercept({});
+  world.Drive(kDay);
+  EXPECT_TRUE(world.Domain().IsNull());
+}
+
+// The DaemonSet was deleted and created again meanwhile: nothing is left to delete.
+TEST(WriteOutcomes, REV4_K1_DeleteAnswered409IsDoneIfTheNameHasAnotherUid) {
+  PassWorld world(IdleAndDeleted());
+  const kube::ObjectKey key = {"cdom-system", fixtures::kDaemonName};
+  int conflicts = 0;
+  world.server.Intercept([&](const std::string& line) -> std::optional<MapServer::Reply> {
+    if (!line.starts_with("DELETE") || line.find("/daemonsets/") == std::string::npos) return {};
+    if (conflicts++ > 0) return {};
+    json::Value other = world.server.Get(Kind::kDaemonSet, key);
+    other["metadata"]["uid"] = "another";
+    other["metadata"]["labels"].Erase(std::string(api::kDomainLabel));
+    world.server.Put({Kind::kDaemonSet, other});
+    return MapServer::Fail(409, "Conflict", "the UID in the precondition does not match");
+  });
+  world.Drive(kDay);
+  EXPECT_EQ(conflicts, 1);
+  EXPECT_EQ(world.server.Count(Kind::kDaemonSet), 1U) << "it is not the domain's";
+  EXPECT_TRUE(world.Domain().IsNull());
+}
+
+// Plugins release pods on nodes that the clique lists as ready.
+TEST(WriteOutcomes, REV4_K1_LossOfReadinessAnsweredByAProxyIsWrittenAgain) {
+  const Observed observed = fixtures::Marked();
+  PassWorld world(observed);
+  api::DaemonPod pod = observed.children.daemon_pods[1];
+  pod.ready = false;
+  world.server.Put(fixtures::Store(pod));
+  int answered = 0;
+  AnswerFirst(world, 1, "PATCH", "/computedomaincliques/", kPageOfAProxy, answered);
+  world.Drive(kDay);
+  EXPECT_EQ(answered, 1);
+  const json::Value clique = world.server.Get(Kind::kClique, kCliqueKey);
+  EXPECT_EQ(clique["daemons"].items()[1]["status"].AsString(), "NotReady");
+}
+
+TEST(WriteOutcomes, REV4_K1_PersistentPagesOfAProxyAreTold) {
+  PassWorld world(fixtures::Fresh());
+  int answered = 0;
+  AnswerFirst(world, 1'000, "POST", "/daemonsets", kPageOfAProxy, answered);
+  world.Drive(std::chrono::hours(1));
+  EXPECT_NE(world.Ready().find("A proxy between"), std::string::npos) << world.Ready();
+}
+
+// The cache never shows what a write has done, because its watch hangs.
+TEST(WriteOutcomes, REV4_K1_PassThatWaitsForTheCacheComesBackByItself) {
+  PassWorld world(fixtures::Fresh());
+  const Outcome outcome = world.Run();
+  ASSERT_FALSE(outcome.error);
+  ASSERT_FALSE(world.Writes().empty());
+  ASSERT_TRUE(outcome.requeue_after);
+  EXPECT_LE(*outcome.requeue_after, seconds(10));
+}
+
+// ---- A CRD that is deleted takes its objects with it.
+
+// The API server does not serve cliques: a list is a 404 in plain text, and `listed` says whether
+// discovery lists them.
+void DeleteCrdOfCliques(PassWorld& world, bool listed) {
+  world.server.Intercept([listed](const std::string& line) -> std::optional<MapServer::Reply> {
+    if (line.find("/computedomaincliques") != std::string::npos) {
+      return http::Response{.status = 404, .body = "404 page not found\n"};
+    }
+    if (listed || line != "GET /apis/resource.nvidia.com/v1beta1") return {};
+    return http::Response{.status = 200,
+                          .body = R"({"kind":"APIResourceList","resources":[)"
+                                  R"({"name":"computedomains"}]})"};
+  });
+}
+
+TEST(WriteOutcomes, REV4_E4_DeletionDoesNotWaitForAKindThatDiscoveryNoLongerLists) {
+  PassWorld world(IdleAndDeleted());
+  DeleteCrdOfCliques(world, false);
+  world.Drive(kDay);
+  EXPECT_TRUE(world.Domain().IsNull()) << world.Conditions();
+}
+
+TEST(WriteOutcomes, REV4_E4_DeletionWaitsForAKindThatDiscoveryLists) {
+  PassWorld world(IdleAndDeleted());
+  DeleteCrdOfCliques(world, true);
+  world.Drive(std::chrono::hours(1));
+  EXPECT_FALSE(world.Domain().IsNull()) << "a 404 alone proves nothing";
 }
 
 }  // namespace

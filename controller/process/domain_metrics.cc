@@ -98,8 +98,8 @@ void AddDomain(const DomainView& view, base::Clock::WallTime now, const SeriesLa
                "1 if the deletion waits. The condition DeletionBlocked says for what", labels,
                IsTrue(domain, api::kConditionDeletionBlocked) ? 1 : 0);
   families.Add("cdom_domain_conflicted",
-               "1 if another controller also writes the domain's status (its condition "
-               "Conflicted)",
+               "1 if another client writes the same fields of the domain or its children (its "
+               "condition Conflicted)",
                labels, IsTrue(domain, api::kConditionConflicted) ? 1 : 0);
   const kube::Condition* members = domain.status.Find(api::kConditionMembersReady);
   families.Add("cdom_members_without_claim",

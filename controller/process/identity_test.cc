@@ -10,6 +10,9 @@
 namespace process {
 namespace {
 
+const http::Response kMissing = {.status = 404,
+                                 .body = R"({"kind":"Status","code":404,"reason":"NotFound"})"};
+
 // Answers by method and path.
 class Server final : public http::Transport {
  public:
@@ -22,7 +25,7 @@ class Server final : public http::Transport {
     for (const http::Request& request : requests) {
       asked.push_back(std::string(ToString(request.method)) + " " + request.path);
       const auto reply = replies.find(asked.back());
-      all.emplace_back(reply == replies.end() ? http::Response{.status = 404} : reply->second);
+      all.emplace_back(reply == replies.end() ? kMissing : reply->second);
     }
     return all;
   }

@@ -184,6 +184,7 @@ class ControllerProcess {
   void Work(const std::stop_token& stop, std::atomic<std::int64_t>& busy_since);
   [[nodiscard]] kube::WorkQueue::Ended Reconcile(const std::string& uid,
                                                  std::atomic<std::int64_t>& busy_since);
+  void FlushEvents(std::jthread events);
   void ReleaseLease();
   [[nodiscard]] kube::HealthOptions HealthOptions();
   [[nodiscard]] kube::MetricsServerOptions MetricsOptions() const;
@@ -322,6 +323,17 @@ kube::WorkQueue::Ended ControllerProcess::Reconcile(const std::string& uid,
   }
   metrics_.Reconciled(pass.outcome(), clock_.Now() - start);
   return controller_.Finish(uid, pass.outcome());
+}
+
+// Ends the thread of Events. The last ones are sent under the Lease, and a server that hangs does
+// not delay its release.
+void ControllerProcess::FlushEvents(std::jthread events) {
+  events.request_stop();
+  const TimePoint flushed = clock_.Now() + kLeaseDrain;
+  while (!events_ended_ && clock_.Now() < flushed) {
+    kube::WaitUntil(clock_, clock_.Now() + kLookAround, {});
+  }
+  events_gate_.Close({});
 }
 
 void ControllerProcess::ReleaseLease() {
@@ -533,14 +545,7 @@ ExitReason ControllerProcess::Run(const std::stop_token& stop) {
   for (std::jthread& worker : workers) worker.request_stop();
   queue_.ShutDown();
   workers.clear();
-  // The last Events are sent under the Lease. A server that hangs does not delay its release.
-  events.request_stop();
-  const TimePoint flushed = clock_.Now() + kLeaseDrain;
-  while (!events_ended_ && clock_.Now() < flushed) {
-    kube::WaitUntil(clock_, clock_.Now() + kLookAround, {});
-  }
-  events_gate_.Close({});
-  events = std::jthread();
+  FlushEvents(std::move(events));
   if (settings_.Elects()) {
     lease.request_stop();
     lease_gate_.Close(kLeaseDrain);

@@ -33,7 +33,7 @@ Result<http::Response> Send(const World& world, const http::Request& request) {
 Result<bool> IsEnding(const std::string& ns, const World& world) {
   const Result<http::Response> reply =
       Send(world, kube::GetRequest(kube::kNamespaces, {.name = ns}));
-  if (!reply && kube::ProvesAbsence(reply.error(), ns)) return true;
+  if (!reply && kube::ProvesAbsence(reply.error(), kube::kNamespaces, ns)) return true;
   if (!reply) return tl::unexpected(reply.error());
   const json::Document object = TRY(json::Document::Parse(reply->body));
   return !object["metadata"]["deletionTimestamp"].AsString().empty();
@@ -121,15 +121,24 @@ Result<void> CheckLeases(const std::vector<kube::ObjectKey>& leases, const World
   return CheckElsewhere(leases, world);
 }
 
+// Returns whether the API server serves the resource in this version. If not, it has no objects.
+Result<bool> IsServed(const kube::Resource& resource, const World& world) {
+  const Result<http::Response> listed = Send(world, kube::ResourceListRequest(resource));
+  if (listed) return kube::ListsResource(listed->body, resource.plural);
+  if (listed.error().code != ErrorCode::kNotFound) return tl::unexpected(listed.error());
+  const http::Response groups = TRY(Send(world, kube::GroupListRequest()));
+  if (!TRY(kube::ListsVersion(groups.body, resource))) return false;
+  return tl::unexpected(listed.error());
+}
+
 // Returns the served version of claim templates. Empty if none is served, so none exist.
 Result<std::string> FindTemplateVersion(const World& world) {
-  kube::VersionSearch search(kube::kResourceClaimTemplates, kube::kDraVersions);
-  for (;;) {
-    const auto found = search.OnReply(Send(world, search.Next()));
-    if (!found && found.error().code == ErrorCode::kNotFound) return std::string();
-    if (!found) return tl::unexpected(found.error());
-    if (*found) return (**found).version;
+  kube::Resource templates = kube::kResourceClaimTemplates;
+  for (const std::string& version : kube::kDraVersions) {
+    templates.version = version;
+    if (TRY(IsServed(templates, world))) return version;
   }
+  return std::string();
 }
 
 // Returns the objects with the finalizer. Empty if the collection is not served.
@@ -139,16 +148,20 @@ Result<std::vector<kube::ObjectMeta>> FindPinned(const kube::Resource& resource,
   const Result<void> read = ForEach(resource, {.ns = ns}, world, [&](kube::ObjectMeta meta) {
     if (meta.HasFinalizer(api::kFinalizer)) pinned.push_back(std::move(meta));
   });
-  if (!read && read.error().code != ErrorCode::kNotFound) return tl::unexpected(read.error());
-  return pinned;
+  if (read) return pinned;
+  // A 404 alone proves nothing: a proxy may send it, or a server of another version.
+  const bool may_be_missing = read.error().code == ErrorCode::kNotFound;
+  if (!may_be_missing || TRY(IsServed(resource, world))) return tl::unexpected(read.error());
+  return std::vector<kube::ObjectMeta>();
 }
 
 // Returns the object as it is now. Empty if it does not exist.
 Result<std::optional<kube::ObjectMeta>> ReadAgain(const kube::Resource& resource,
                                                   const kube::ObjectKey& key, const World& world) {
   const Result<http::Response> reply = Send(world, kube::GetRequest(resource, key));
-  if (!reply && reply.error().code == ErrorCode::kNotFound)
+  if (!reply && kube::ProvesAbsence(reply.error(), resource, key.name)) {
     return std::optional<kube::ObjectMeta>();
+  }
   if (!reply) return tl::unexpected(reply.error());
   const json::Document object = TRY(json::ParseRepaired(reply->body));
   return std::optional(TRY(kube::DecodeMeta(object)));

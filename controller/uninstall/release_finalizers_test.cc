@@ -114,13 +114,14 @@ class Cluster final : public http::Transport {
       return http::Response{.status = 200, .body = std::move(body)};
     }
     if (line == "GET /api/v1/namespaces/" + std::string(fixtures::kDriverNs)) {
-      if (ns.empty()) return fixtures::MapServer::NotFound(fixtures::kDriverNs);
+      if (ns.empty()) return fixtures::MapServer::NotFound("namespaces", fixtures::kDriverNs);
       return fixtures::MapServer::Ok(*json::Parse(ns));
     }
     if (line.find("/leases/") != std::string::npos) {
       const bool exists =
           !lease.empty() && line.ends_with("/namespaces/" + lease_ns + "/leases/" + lease);
-      return exists ? fixtures::MapServer::Ok(Lease()) : fixtures::MapServer::Fail(404, "NotFound");
+      return exists ? fixtures::MapServer::Ok(Lease())
+                    : fixtures::MapServer::NotFound("leases", line.substr(line.rfind('/') + 1));
     }
     if (line.starts_with("GET /apis/coordination.k8s.io/v1/leases?")) {
       json::Value list;
@@ -129,6 +130,13 @@ class Cluster final : public http::Transport {
           (line + "&").find("=metadata.name%3D" + lease + "&") != std::string::npos;
       if (is_asked) list["items"].Append(Lease());
       return fixtures::MapServer::Ok(list);
+    }
+    if (line == "GET /apis") {
+      return http::Response{.status = 200,
+                            .body = R"({"kind":"APIGroupList","groups":[{"versions":[)"
+                                    R"({"groupVersion":"resource.nvidia.com/v1beta1"},)"
+                                    R"({"groupVersion":"resource.k8s.io/)" +
+                                    served + R"("}]}]})"};
     }
     const std::string group = "GET /apis/resource.k8s.io/";
     if (line.starts_with(group) && line.find('/', group.size()) == std::string::npos) {
@@ -346,6 +354,19 @@ TEST(ReleaseFinalizers, TemplatesAreFoundInTheVersionThatIsServed) {
   without.served = "none";
   ASSERT_TRUE(without.Release()) << "what is not served has no objects";
   EXPECT_EQ(without.said.back(), "released 2, failed 0");
+}
+
+// A page of a proxy, or a server of another version in an upgrade of the control plane.
+TEST(ReleaseFinalizers, REV4_K17_NotFoundForAListIsNoProofThatNothingIsLeft) {
+  Cluster cluster(MadeByTheReference());
+  cluster.fails = "GET /apis/resource.nvidia.com/v1beta1/computedomains";
+  cluster.fail_status = 404;
+  cluster.fail_times = 1;
+  EXPECT_FALSE(cluster.Release());
+  EXPECT_TRUE(cluster.HoldsAny());
+  EXPECT_TRUE(std::ranges::any_of(cluster.said, [](const std::string& line) {
+    return line.starts_with("FAILED ComputeDomains");
+  }));
 }
 
 }  // namespace

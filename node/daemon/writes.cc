@@ -96,7 +96,9 @@ Result<Written> Perform(const DaemonIdentity& self, const WriteOrder& order,
       return ChangeClique(self, order, transport);
     case Write::kLeave: {
       auto left = ChangeClique(self, order, transport);
-      if (!left && left.error().code == base::ErrorCode::kNotFound) return Written{};
+      const bool is_absent = !left && kube::ProvesAbsence(left.error(), api::kComputeDomainCliques,
+                                                          self.CliqueKey().name);
+      if (is_absent) return Written{};
       return left;
     }
     case Write::kReport:

@@ -96,8 +96,12 @@ TEST_F(PerformTest, LeavesWithoutAWriteWhereItIsNot) {
   script_.Answer(200, Clique("41", R"([{"nodeName":"node-b","ipAddress":"10.0.0.7","index":0}])"));
   EXPECT_TRUE(PerformWrite(Write::kLeave));
   EXPECT_EQ(script_.asked.size(), 1U);
-  script_.Answer(404, R"({"kind":"Status","code":404,"reason":"NotFound","message":"gone"})");
+  script_.Answer(404, R"({"kind":"Status","code":404,"reason":"NotFound","details":)"
+                      R"({"kind":"computedomaincliques","name":")" +
+                          self_.CliqueKey().name + R"("}})");
   EXPECT_TRUE(PerformWrite(Write::kLeave));
+  script_.Answer(404, "<html>default backend</html>");
+  EXPECT_FALSE(PerformWrite(Write::kLeave));
 }
 
 TEST_F(PerformTest, CliqueThatCannotBeReadAsJsonIsNotWrittenBack) {

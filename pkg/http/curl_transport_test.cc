@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-#include "pkg/base/system_clock.h"
+#include "pkg/base/testing/manual_clock.h"
 #include "pkg/http/gate.h"
 #include "pkg/http/testing/fake_credentials.h"
 #include "pkg/http/testing/raw_server.h"
@@ -415,7 +415,7 @@ TEST(CurlTransport, REV4_K13_WriteWhoseConnectionOpensAfterTheLeaseIsLostIsNotSe
       connection.Write({"\x05\x00\x00\x01\x00\x00\x00\x00\x00\x00", 10});
       if (!connection.ReadRequest().empty()) connection.Write(Reply(200, "{}"));
     });
-    const base::SystemClock clock;
+    const base::ManualClock clock;
     const Gate gate([&] { return leads.load(); }, clock);
     FakeCredentials credentials;
     CurlTransport transport({.url = "http://api.example:80",

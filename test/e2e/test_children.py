@@ -1,5 +1,6 @@
 """Children of a domain that users change or delete, or that are there twice."""
 
+import itertools
 import json
 import re
 
@@ -73,6 +74,23 @@ def test_a_child_that_is_changed_or_deleted_is_repaired(cluster, namespace):
     namespace.kubectl("patch", *template, "--type=merge", "-p", '{"metadata": {"finalizers": null}}')
     namespace.says("repaired", "ChildrenExist", "exist", kind="Provisioned")
     namespace.delete("computedomain", "repaired")
+
+
+def test_REV4_K2_a_client_that_undoes_each_repair_is_named(cluster, namespace):
+    namespace.apply(domain("fought"))
+    namespace.is_idle("fought")
+    name = namespace.daemon_set("fought")
+    edits = itertools.count()
+
+    def edit(_):
+        template = {"metadata": {"annotations": {"example.com/edit": str(next(edits))}}}
+        cluster.kubectl("patch", "daemonset", "-n", DRIVER, name, "--field-manager=policy-engine", "--type=merge",
+                        "-p", json.dumps({"spec": {"template": template}}))
+        return True
+    namespace.says("fought", "WritesUndone", rf"\(policy-engine\) undoes .* spec.template of DaemonSet {DRIVER}/{name}\.",
+                   kind="Conflicted", and_also=edit)
+    namespace.tells("fought", "Warning WritesUndone .*policy-engine")
+    namespace.delete("computedomain", "fought")
 
 
 def test_a_child_that_is_deleted_again_and_again_is_counted_in_one_event(cluster, namespace):

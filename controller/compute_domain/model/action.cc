@@ -74,6 +74,52 @@ bool IsWrite(const Action& action) {
          !std::holds_alternative<ReadTaken>(action);
 }
 
+namespace {
+
+json::Value ContentOf(const WriteClique& write) {
+  return json::Value::Object({{"daemons", api::EncodeDaemons(write.daemons)},
+                              {"held", api::EncodeHeld(write.held)},
+                              {"joining", write.joining},
+                              {"owners", write.owners}});
+}
+
+json::Value ContentOf(const WriteStatus& write) {
+  api::DomainStatus status = write.status;
+  // Times differ, and this condition says that the write was undone.
+  std::erase_if(status.conditions, [](const kube::Condition& condition) {
+    return condition.type == api::kConditionConflicted;
+  });
+  for (kube::Condition& condition : status.conditions) condition.last_transition_time.clear();
+  return Encode(status);
+}
+
+}  // namespace
+
+std::size_t ContentOf(const Action& action) {
+  const json::Value content = std::visit(
+      Overload{[](const Create& create) { return create.object; },
+               [](const WriteFinalizers& write) {
+                 return json::Value::ArrayOf(write.finalizers,
+                                             [](const std::string& name) { return name; });
+               },
+               [](const WriteClique& write) { return ContentOf(write); },
+               [](const WritePodTemplate& write) {
+                 return json::Value(write.stamp.substr(0, write.stamp.find(':')));
+               },
+               [](const WriteIdentity& write) {
+                 return json::Value::Object({{"labels", write.labels}, {"owners", write.owners}});
+               },
+               [](const WriteStatus& write) { return ContentOf(write); },
+               [](const auto&) { return json::Value(); }},
+      action);
+  return std::hash<std::string>()(json::Serialize(content));
+}
+
+bool IsDue(const Retry& retry, const Action& action, base::Clock::TimePoint now) {
+  if (retry.until <= now) return true;
+  return !retry.HasFailed() && retry.written != ContentOf(action);
+}
+
 Concern ConcernOf(const Action& action) {
   const auto of_kind = [](Kind kind) {
     return kind == Kind::kComputeDomain ? Concern::kFinalizer

@@ -11,6 +11,7 @@
 
 #include "controller/compute_domain/model/concern.h"
 #include "controller/compute_domain/model/kind.h"
+#include "controller/compute_domain/model/requeue_after.h"
 #include "pkg/base/backoff.h"
 #include "pkg/base/clock.h"
 #include "pkg/kube/api/meta.h"
@@ -75,19 +76,27 @@ struct RenderedHashes {
   std::string daemon_template = {};
 };
 
-// An action that failed and is retried, or that succeeded and must not be repeated at once.
+// An action that failed and is retried, or that succeeded and waits if it is wanted again, because
+// another client undid it.
 struct Retry {
   Concern concern = {};
-  base::Backoff backoff = {};
+  base::Backoff backoff = {};  // Of failures since the last success.
+  base::Backoff pace = {};     // Of successes with the same content.
+  // ContentOf() the action when it last succeeded. Empty if it did not succeed.
+  std::optional<std::size_t> written = {};
+  // Who undoes the action and what to do, for people. Empty if it was not undone several times.
+  std::string undone = {};
   // Not retried before this time, unless it failed for the first time and something has changed
-  // since.
+  // since, or other content is to be written.
   base::Clock::TimePoint until = {};
-  bool is_first = false;
+  bool is_first = false;     // It failed for the first time.
   bool is_wanted = true;     // The last plan contains the action.
   bool is_conflict = false;  // It failed because the cache was behind.
   // What to report to users. Empty if the failure passes without a person's help.
   std::optional<Failure> failure = {};
   std::optional<NameTaken> taken = {};  // Empty unless an object holds the name of this child.
+
+  [[nodiscard]] bool HasFailed() const { return backoff.delay() > std::chrono::nanoseconds(0); }
 };
 
 enum class ChildRole { kDaemonTemplate, kDaemonSet, kWorkloadTemplate };
@@ -135,6 +144,18 @@ struct Memory {
   std::map<std::string, Retry> retries = {};  // Key: Describe() of the action.
 };
 
+// After this time without a retry, a failure counts as the first one again, and so does a write.
+inline constexpr std::chrono::minutes kForgotten{2};
+
+// Returns the time until the next of `memory.retries` is forgotten. Empty if there is none.
+[[nodiscard]] inline RequeueAfter UntilForgotten(const Memory& memory, base::Clock::TimePoint now) {
+  RequeueAfter requeue_after;
+  for (const auto& [action, retry] : memory.retries) {
+    static_cast<void>(requeue_after.IsDue(retry.until + kForgotten - now));
+  }
+  return requeue_after;
+}
+
 // The changes that an action makes to a Memory.
 struct StatusWritten {};
 struct ChildMade {
@@ -168,7 +189,7 @@ struct SchedulerMessagesRead {
 struct EventsSent {
   std::map<kube::Uid, std::string> reasons = {};  // Key: UID of the pending pod.
 };
-// The action is not sent, or not sent again, before a back-off is over.
+// The action is not sent again before a back-off is over.
 struct ActionDelayed {
   std::string action = {};  // Describe() of the action, here and below.
   bool is_waiting = false;  // Waits for an earlier back-off. No other field is set then.
@@ -176,12 +197,15 @@ struct ActionDelayed {
   std::chrono::nanoseconds at_least{0};  // Minimum delay, as the server asked.
   double spread = 0;         // From 0 to 1. Spreads the retries of domains that failed together.
   bool is_conflict = false;  // The cache was stale, which passes soon.
-  bool is_done = false;      // It succeeded, and must not be repeated at once.
   std::optional<Failure> failure = {};
   std::optional<NameTaken> taken = {};
 };
 struct ActionDone {
   std::string action = {};
+  Concern concern = {};
+  std::optional<std::size_t> content = {};  // ContentOf() the action. Empty for a read.
+  double spread = 0;                        // As above.
+  std::string undone = {};                  // Kept if the same content was written before.
 };
 // A plan was made. Actions that are not in it are not retried.
 struct PlanMade {};

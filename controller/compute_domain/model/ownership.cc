@@ -49,6 +49,10 @@ bool IsDaemonPod(const api::DaemonPod& pod) {
   return owner != nullptr && owner->kind == kube::kDaemonSets.kind;
 }
 
+bool RunsDaemon(const api::DaemonPod& pod) {
+  return IsDaemonPod(pod) || pod.meta.key.name.starts_with(api::DaemonName(pod.domain) + "-");
+}
+
 bool NeedsLabel(const Observed& observed, const api::ResourceClaim& claim) {
   return claim.channel_domain == observed.uid && claim.meta.key.ns == observed.domain->meta.key.ns;
 }

@@ -23,8 +23,11 @@ namespace compute_domain {
 // Returns false without the domain, because its spec holds the template's name.
 [[nodiscard]] bool IsWorkloadTemplate(const Observed& observed,
                                       const api::ResourceClaimTemplate& found);
-// Returns whether a DaemonSet made the pod. A pod that a person copied has the label, too.
+// Returns whether a DaemonSet owns the pod. A pod that a person copied has the label, too.
 [[nodiscard]] bool IsDaemonPod(const api::DaemonPod& pod);
+// Returns whether a DaemonSet made the pod. Its name shows that while it has no owner, as during
+// `kubectl delete daemonset --cascade=orphan`: it still runs a daemon.
+[[nodiscard]] bool RunsDaemon(const api::DaemonPod& pod);
 // Returns whether the claim is in the domain's namespace and names the domain for a channel. The
 // plugin labels the node of such a claim. Claims in other namespaces are ignored. REQUIRES:
 // observed.domain.

@@ -1,7 +1,11 @@
 #include "controller/compute_domain/requests/action_info.h"
 
+#include <algorithm>
+
 #include "controller/api/names.h"
+#include "pkg/base/overload.h"
 #include "pkg/json/repair.h"
+#include "pkg/kube/client/request.h"
 
 namespace compute_domain {
 
@@ -52,7 +56,79 @@ bool IsOfOwnPolicy(const base::Error& error) {
   return error.message.find(name) != std::string::npos;
 }
 
+// Returns the field manager of the last write by another client. Empty if it is not known.
+template <typename T>
+std::string WriterOf(const std::vector<T>& objects, const kube::ObjectKey& key) {
+  const auto it =
+      std::ranges::find_if(objects, [&](const T& object) { return object.meta.key == key; });
+  return it == objects.end() ? std::string() : it->last_writer;
+}
+
+std::string WriterOf(Kind kind, const kube::ObjectKey& key, const Observed& observed) {
+  if (kind == Kind::kDaemonSet) return WriterOf(observed.children.daemon_sets, key);
+  if (kind == Kind::kClaimTemplate) return WriterOf(observed.children.templates, key);
+  if (kind == Kind::kClique) return WriterOf(observed.children.cliques, key);
+  return observed.domain ? observed.domain->last_writer : std::string();
+}
+
+// What an action changes. `does` completes "Another client ...".
+struct Change {
+  std::string does = {};
+  std::string writer = {};
+};
+
+Change ChangeOf(const Action& action, const Observed& observed) {
+  const auto name = [](Kind kind, const kube::ObjectKey& key) {
+    return ResourceOf(kind).kind + " " + kube::ToString(key);
+  };
+  const auto of = [&](const std::string& field, Kind kind, const kube::ObjectKey& key) {
+    return Change{.does = "undoes the controller's writes of " + field + " of " + name(kind, key),
+                  .writer = WriterOf(kind, key, observed)};
+  };
+  return std::visit(
+      base::Overload{
+          [&](const Create& create) {
+            return Change{.does = "deletes " + name(create.kind, create.key) +
+                                  " each time the controller creates it"};
+          },
+          [&](const Delete& remove) {
+            return Change{.does = "creates " + name(remove.kind, remove.key) +
+                                  " again each time the controller deletes it",
+                          .writer = WriterOf(remove.kind, remove.key, observed)};
+          },
+          [&](const WriteFinalizers& write) {
+            return of("metadata.finalizers", write.kind, write.object.key);
+          },
+          [&](const WriteClique& write) { return of("daemons", Kind::kClique, write.clique.key); },
+          [&](const WritePodTemplate& write) {
+            return of("spec.template", Kind::kDaemonSet, write.daemon_set.key);
+          },
+          [&](const WriteIdentity& write) {
+            return of("metadata.labels", write.kind, write.object.key);
+          },
+          [&](const RemoveNodeLabel& remove) {
+            return of("the domain's label", Kind::kNode, {.name = remove.node});
+          },
+          [&](const RestoreNodeLabel& restore) {
+            return of("the domain's label", Kind::kNode, {.name = restore.node});
+          },
+          [&](const WriteStatus& write) {
+            Change change = of("status", Kind::kComputeDomain, write.domain.key);
+            change.writer = observed.domain ? observed.domain->last_status_writer : "";
+            return change;
+          },
+          [](const auto&) { return Change(); }},
+      action);
+}
+
 }  // namespace
+
+std::string DescribeUndoing(const Action& action, const Observed& observed) {
+  const Change change = ChangeOf(action, observed);
+  const std::string who = change.writer.empty() ? "" : " (" + change.writer + ")";
+  return "Another client" + who + " " + change.does +
+         ". For administrators: stop that client from writing this object.";
+}
 
 const std::string* DraVersion(Kind kind, const Facts& facts) {
   if (kind == Kind::kClaimTemplate) return &facts.views.template_version;
@@ -64,6 +140,13 @@ kube::Resource ResourceOf(Kind kind, const Facts& facts) {
   const std::string* version = DraVersion(kind, facts);
   if (version != nullptr && !version->empty()) resource.version = *version;
   return resource;
+}
+
+base::Result<void> CheckList(Kind kind, const kube::ListPage& list, bool metadata_only) {
+  const bool is_it = list.kind == ResourceOf(kind).kind + "List" ||
+                     (metadata_only && list.kind == "PartialObjectMetadataList");
+  if (is_it) return {};
+  return base::Unavailable("a list came as \"" + list.kind + "\"");
 }
 
 base::Result<NameHolder> DecodeHolder(std::string_view body) {
@@ -85,6 +168,12 @@ base::Result<kube::ObjectMeta> DecodeMetaOf(std::string_view body) {
 }
 
 std::optional<Failure> FailureOf(const base::Error& error, const std::string& user) {
+  if (error.cause == kube::kNotFromApiServer) {
+    return MakeFailure(api::kReasonProvisioningFailed,
+                       error.message +
+                           ". A proxy between the controller and the API server sent "
+                           "this: let it pass the request on.");
+  }
   switch (error.code) {
     case ErrorCode::kForbidden:
       if (IsOfOwnPolicy(error)) return MakeFailure(api::kReasonForbidden, RefusedByOwnPolicy(user));

@@ -10,6 +10,7 @@
 #include "pkg/http/transport.h"
 #include "pkg/kube/api/permission.h"
 #include "pkg/kube/api/resource.h"
+#include "pkg/kube/cache/list_page.h"
 
 namespace compute_domain {
 
@@ -42,6 +43,10 @@ struct ReplyContext {
 void Expect(ActionResult& result, Kind kind, const kube::ObjectKey& key,
             std::string resource_version);
 
+// Returns an error if the reply is not the requested list: it proves nothing then.
+[[nodiscard]] base::Result<void> CheckList(Kind kind, const kube::ListPage& list,
+                                           bool metadata_only);
+
 // Decodes the object that has a child's name, and the metadata of any object.
 [[nodiscard]] base::Result<NameHolder> DecodeHolder(std::string_view body);
 [[nodiscard]] base::Result<kube::ObjectMeta> DecodeMetaOf(std::string_view body);
@@ -50,5 +55,9 @@ void Expect(ActionResult& result, Kind kind, const kube::ObjectKey& key,
 // is Facts::user.
 [[nodiscard]] std::optional<Failure> FailureOf(const base::Error& error,
                                                const std::string& user = {});
+
+// Returns, for people, what another client undoes if the action is wanted again and again, who it
+// is and what to do. Names the client if the objects show it.
+[[nodiscard]] std::string DescribeUndoing(const Action& action, const Observed& observed);
 
 }  // namespace compute_domain

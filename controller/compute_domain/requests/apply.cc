@@ -28,11 +28,43 @@ bool CanBeLeft(const Action& action) {
 // Returns whether the server found no domain whose status it could write. A server whose CRD lacks
 // the subresource says the same, so only a read of the domain proves that it is deleted.
 bool IsMissing(const WriteStatus& write, const Reply& reply) {
-  return !reply && kube::ProvesAbsence(reply.error(), write.domain.key.name);
+  return !reply && kube::ProvesAbsence(reply.error(), api::kComputeDomains, write.domain.key.name);
 }
 template <typename Patch>
 bool IsMissing(const Patch& /*action*/, const Reply& /*reply*/) {
   return false;
+}
+
+Delete DeleteOf(const Delete& remove) { return remove; }
+
+template <typename T>
+concept Deletes = requires(const T& action) { DeleteOf(action); };
+
+// Handles the reply of a DELETE, or of the read after its 409, which may come from another writer,
+// from the UID, or from a webhook.
+template <Deletes Remove>
+base::Result<void> HandleDeleteReply(const Remove& action, const Reply& reply, ActionProgress& read,
+                                     ReplyContext& to) {
+  if (!read.conflict) {
+    const bool is_conflict = !reply && reply.error().code == base::ErrorCode::kConflict;
+    if (!is_conflict) return HandleReply(action, reply, to);
+    read.conflict = reply.error();
+    to.result.goes_on = true;
+    return {};
+  }
+  base::Error error = *std::move(read.conflict);
+  const base::Result<bool> exists =
+      reply ? StillExists(DeleteOf(action), reply->body) : tl::unexpected(reply.error());
+  if (!exists) {
+    error.code = base::ErrorCode::kUnknownOutcome;
+    return tl::unexpected(std::move(error));
+  }
+  if (!*exists) return HandleReply(action, http::Response{.status = 200}, to);
+  // Another writer may be in the way once. A person must know of what refuses again.
+  const auto retry = to.observed.memory.retries.find(Describe(action));
+  const bool is_again = retry != to.observed.memory.retries.end() && retry->second.HasFailed();
+  if (is_again) error.code = base::ErrorCode::kForbidden;
+  return tl::unexpected(std::move(error));
 }
 
 // Handles the reply of a patch that is sent as PATCH or, without that permission, as GET and PUT.
@@ -40,6 +72,9 @@ template <typename Patch>
 base::Result<void> HandlePatchReply(const Patch& action, const Reply& reply, ActionProgress& read,
                                     ReplyContext& to) {
   const bool is_forbidden = !reply && kube::IsMissingPermission(reply.error());
+  if constexpr (Deletes<Patch>) {
+    if (read.conflict || !is_forbidden) return HandleDeleteReply(action, reply, read, to);
+  }
   const bool is_missing = IsMissing(action, reply);
   if (read.method == Method::kPatch && !is_forbidden && !is_missing) {
     return HandleReply(action, reply, to);
@@ -91,6 +126,10 @@ std::vector<http::Request> RequestsOf(const Action& action, const Observed& obse
       [&](const auto& one) -> std::vector<http::Request> {
         if constexpr (Write<std::remove_cvref_t<decltype(one)>>) {
           if (read.method == Method::kPut) return {read.put};
+          using One = std::remove_cvref_t<decltype(one)>;
+          if constexpr (Deletes<One>) {
+            if (read.conflict) return {ReadAfterConflict(DeleteOf(one), observed)};
+          }
           http::Request request = RequestOf(one, observed);
           if (read.method == Method::kRead) return {kube::ReadBeforePut(request)};
           return {std::move(request)};

@@ -9,6 +9,7 @@
 #include "pkg/json/repair.h"
 #include "pkg/kube/cache/list_page.h"
 #include "pkg/kube/client/request.h"
+#include "pkg/kube/discovery/version_search.h"
 
 namespace compute_domain {
 
@@ -24,6 +25,7 @@ int PageSizeOf(Kind kind) {
 }
 
 http::Request PageRequest(const Page& page, const Observed& observed) {
+  if (page.asks_if_served) return kube::ResourceListRequest(ResourceOf(page.kind, observed.facts));
   kube::ListOptions options = {.ns = page.ns,
                                .continue_token = page.continue_token,
                                .limit = page.by_label && !page.is_paged
@@ -106,7 +108,7 @@ Result<void> AddItem(Kind kind, json::View item, const std::string& uid, ActionP
       break;
     case Kind::kDaemonPod: {
       api::DaemonPod pod = TRY(api::DecodeDaemonPod(item));
-      if (IsDaemonPod(pod)) AddLabelled(std::move(pod), uid, found.daemon_pods);
+      if (RunsDaemon(pod)) AddLabelled(std::move(pod), uid, found.daemon_pods);
       break;
     }
     case Kind::kClique:
@@ -127,14 +129,6 @@ Result<void> AddItem(Kind kind, json::View item, const std::string& uid, ActionP
   return {};
 }
 
-// A reply that is not the requested list proves nothing.
-Result<void> CheckList(Kind kind, const kube::ListPage& list, bool metadata_only) {
-  const bool is_it = list.kind == ResourceOf(kind).kind + "List" ||
-                     (metadata_only && list.kind == "PartialObjectMetadataList");
-  if (is_it) return {};
-  return base::Unavailable("a list came as \"" + list.kind + "\"");
-}
-
 Result<void> TakePage(Page page, std::string_view body, const Observed& observed,
                       ActionProgress& read) {
   kube::ListPage list = TRY(kube::ReadListPage(body));
@@ -153,33 +147,64 @@ Result<void> TakePage(Page page, std::string_view body, const Observed& observed
   return {};
 }
 
-bool LacksNone(Kind /*kind*/, const base::Error& /*not_found*/) { return false; }
+// Returns whether `page` asked which kinds the API server serves, and the kind is not one of them,
+// so it has no objects.
+Result<bool> HasNoObjects(const Page& page, const Reply& reply) {
+  if (page.asks_if_served) {
+    if (!reply) return tl::unexpected(reply.error());
+    const std::string& plural = ResourceOf(page.kind).plural;
+    if (!TRY(kube::ListsResource(reply->body, plural))) return true;
+    return base::Unavailable("the API server serves " + plural + ", but a list of them is a 404");
+  }
+  return false;
+}
+
+// Returns whether no version of resource.k8s.io has the kind. If one had it before, a 404 only
+// means that the version has changed.
+bool IsDraOff(Kind kind, const Facts& facts) {
+  const std::string* version = DraVersion(kind, facts);
+  return version != nullptr && version->empty();
+}
 
 // Returns whether these were the last pages. If not, the action continues with the next pages.
-// `may_lack` returns whether a 404 proves that a kind has no objects.
-template <typename Read, typename MayLack = bool (*)(Kind, const base::Error&)>
+// With `may_lack_dra`, DRA kinds have no objects if DRA is off.
+template <typename Read>
 Result<bool> TakePages(const Read& action, const Replies& replies, ActionProgress& read,
-                       ReplyContext& to, const MayLack& may_lack = LacksNone) {
+                       ReplyContext& to, bool may_lack_dra = false) {
   std::vector<Page> pages = std::exchange(read.pages, {});
   if (pages.empty()) pages = FirstPages(action, to.observed);
   CHECK(pages.size() == replies.size());
   for (std::size_t i = 0; i < pages.size(); ++i) {
+    Page& page = pages[i];
     const Reply& reply = replies[i];
+    if (TRY(HasNoObjects(page, reply))) continue;
     const bool is_missing = !reply && reply.error().code == base::ErrorCode::kNotFound;
-    if (is_missing && may_lack(pages[i].kind, reply.error())) continue;
+    if (is_missing && may_lack_dra && IsDraOff(page.kind, to.observed.facts)) continue;
+    // A 404 alone proves nothing: the CRD was deleted, or a proxy sent it.
+    const bool may_be_unserved = is_missing && DraVersion(page.kind, to.observed.facts) == nullptr;
     const bool is_too_large = !reply && reply.error().code == base::ErrorCode::kTooLarge;
-    const bool is_first =
-        is_too_large && pages[i].by_label && !std::exchange(pages[i].is_paged, true);
-    if (is_first || (is_too_large && pages[i].limit.Shrink())) {
-      read.pages.push_back(std::move(pages[i]));
+    const bool is_first = is_too_large && page.by_label && !std::exchange(page.is_paged, true);
+    if (may_be_unserved) page.asks_if_served = true;
+    if (may_be_unserved || is_first || (is_too_large && page.limit.Shrink())) {
+      read.pages.push_back(std::move(page));
       continue;
     }
     if (!reply) return tl::unexpected(reply.error());
-    TRY(TakePage(std::move(pages[i]), reply->body, to.observed, read));
+    TRY(TakePage(std::move(page), reply->body, to.observed, read));
   }
   to.result.goes_on = !read.pages.empty();
   to.result.decide_again = !to.result.goes_on;
   return to.result.decide_again;
+}
+
+// Adds the cliques that the cache shows under the domain's name, and whose label a user changed or
+// removed: a list by label leaves them out.
+void AddUnlabelled(const Observed& observed, std::vector<api::Clique>& cliques) {
+  for (const api::Clique& clique : observed.children.cliques) {
+    const bool is_read = std::ranges::any_of(
+        cliques, [&](const api::Clique& read) { return read.meta.key == clique.meta.key; });
+    if (!clique.is_labelled && !is_read) cliques.push_back(clique);
+  }
 }
 
 // Returns whether the cache of cliques is known to be behind: its watch is broken while reads
@@ -214,7 +239,7 @@ Result<void> HandleReplies(const ReadOwner& action, const Replies& replies, Acti
   }
   const Reply& reply = replies.front();
   to.result.decide_again = true;
-  if (!reply && kube::ProvesAbsence(reply.error(), action.key->name)) {
+  if (!reply && kube::ProvesAbsence(reply.error(), api::kComputeDomains, action.key->name)) {
     to.observed.evidence.owner.emplace(std::nullopt);
     return {};
   }
@@ -230,18 +255,11 @@ Requests RequestsOf(const ReadChildren& action, const Observed& observed,
 
 Result<void> HandleReplies(const ReadChildren& action, const Replies& replies, ActionProgress& read,
                            ReplyContext& to) {
-  // A kind that is not served has no objects: DRA may be disabled, or the CRD of cliques missing.
-  // If a DRA kind was served before, a 404 only means that its version has changed. For a kind that
-  // every cluster has, a 404 proves nothing.
-  const auto may_lack = [&](Kind kind, const base::Error& not_found) {
-    const std::string* version = DraVersion(kind, to.observed.facts);
-    if (version != nullptr) return version->empty();
-    return kind == Kind::kClique && kube::ProvesAbsence(not_found, "");
-  };
-  if (!TRY(TakePages(action, replies, read, to, may_lack))) return {};
+  if (!TRY(TakePages(action, replies, read, to, true))) return {};
   for (const api::Node& node : read.found.labelled_nodes) {
     to.observed.nodes.insert_or_assign(node.meta.key.name, node);
   }
+  AddUnlabelled(to.observed, read.found.cliques);
   to.observed.evidence.children = std::move(read.found);
   return {};
 }
@@ -254,6 +272,7 @@ Requests RequestsOf(const ReadDaemons& action, const Observed& observed,
 Result<void> HandleReplies(const ReadDaemons& action, const Replies& replies, ActionProgress& read,
                            ReplyContext& to) {
   if (!TRY(TakePages(action, replies, read, to))) return {};
+  AddUnlabelled(to.observed, read.found.cliques);
   to.observed.evidence.daemon_pods = std::move(read.found.daemon_pods);
   if (AreCliquesBehind(to.observed)) {
     to.observed.children.cliques = read.found.cliques;
@@ -333,7 +352,7 @@ Result<void> HandleReplies(const ReadTaken& action, const Replies& replies,
   const Reply& reply = replies.front();
   NameCheck& name = to.observed.evidence.names[{action.kind, action.key}];
   to.result.decide_again = true;
-  if (!reply && kube::ProvesAbsence(reply.error(), action.key.name)) {
+  if (!reply && kube::ProvesAbsence(reply.error(), ResourceOf(action.kind), action.key.name)) {
     name = {NameCheck::Is::kFree};
     return {};
   }

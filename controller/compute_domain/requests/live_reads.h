@@ -23,6 +23,7 @@ struct Page {
   // The reply was too large for one page. Until then, a read by label has no limit: with a limit,
   // API servers up to 1.32 read all objects of the kind from etcd.
   bool is_paged = false;
+  bool asks_if_served = false;  // Asks which kinds the API server serves, after a 404.
 };
 
 // Progress of an action that takes several requests, one after the other.
@@ -35,6 +36,8 @@ struct ActionProgress {
   // For patches. If PATCH is forbidden, the object is read and written with PUT.
   enum class Method { kPatch, kRead, kPut } method = Method::kPatch;
   http::Request put = {};  // Only for kPut.
+  // For a DELETE that was answered with this 409: the object is read to see how it ended.
+  std::optional<base::Error> conflict = {};
 };
 
 [[nodiscard]] Requests RequestsOf(const ReadOwner&, const Observed&, const ActionProgress&);

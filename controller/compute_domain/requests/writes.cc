@@ -6,6 +6,7 @@
 #include "controller/api/names.h"
 #include "pkg/base/check.h"
 #include "pkg/json/repair.h"
+#include "pkg/kube/cache/list_page.h"
 #include "pkg/kube/client/patch_by_put.h"
 #include "pkg/kube/client/request.h"
 
@@ -40,15 +41,22 @@ Value PatchOf(const char* verb, std::string path, Value value) {
   return Value::Object({{"op", verb}, {"path", std::move(path)}, {"value", std::move(value)}});
 }
 
-Result<void> TakeChild(Kind kind, const kube::ObjectKey& key, const Reply& reply,
+// Returns whether the reply to a write shows that the object does not exist, so nothing is left to
+// change. The next pass waits until the cache shows that.
+bool IsAbsent(Kind kind, const kube::ObjectMeta& object, const Reply& reply, ReplyContext& to) {
+  if (reply || !kube::ProvesAbsence(reply.error(), ResourceOf(kind), object.key.name)) return false;
+  to.result.expectations.push_back({.kind = kind, .key = object.key, .gone = object.uid});
+  return true;
+}
+
+Result<void> TakeChild(Kind kind, const kube::ObjectMeta& object, const Reply& reply,
                        ReplyContext& to) {
-  // The child is deleted. It is created again once the cache shows that.
-  if (!reply && reply.error().code == ErrorCode::kNotFound) return {};
+  if (IsAbsent(kind, object, reply, to)) return {};
   if (!reply) return tl::unexpected(reply.error());
   const NameHolder written = TRY(DecodeHolder(reply->body));
-  const auto name = to.observed.evidence.names.find({kind, key});
+  const auto name = to.observed.evidence.names.find({kind, object.key});
   if (name != to.observed.evidence.names.end()) name->second = Found(written);
-  Expect(to.result, kind, key, written.meta.resource_version);
+  Expect(to.result, kind, object.key, written.meta.resource_version);
   return {};
 }
 
@@ -61,10 +69,10 @@ bool SaysThatATestFailed(const base::Error& error) {
 }
 
 // Returns whether no change is needed: a test of the patch failed, or the node is deleted.
-bool NeedNotChange(const Reply& reply) {
+bool NeedNotChange(const Reply& reply, const std::string& node) {
   return !reply &&
          (SaysThatATestFailed(reply.error()) || reply.error().cause == kube::kTestFailed ||
-          reply.error().code == ErrorCode::kNotFound);
+          kube::ProvesAbsence(reply.error(), kube::kNodes, node));
 }
 
 }  // namespace
@@ -96,25 +104,38 @@ Request RequestOf(const Delete& remove, const Observed& observed) {
 }
 
 Result<void> HandleReply(const Delete& remove, const Reply& reply, ReplyContext& to) {
-  // A 404 or a conflict proves nothing. R5 (release only after a live read): the next read decides.
-  const bool tolerated = !reply && (reply.error().code == ErrorCode::kNotFound ||
-                                    reply.error().code == ErrorCode::kConflict);
-  if (!reply && !tolerated) return tl::unexpected(reply.error());
+  if (IsAbsent(remove.kind, {.key = remove.key, .uid = remove.uid}, reply, to)) return {};
+  if (!reply) return tl::unexpected(reply.error());
   to.result.expectations.push_back({.kind = remove.kind, .key = remove.key, .gone = remove.uid});
   return {};
 }
 
+Request ReadAfterConflict(const Delete& remove, const Observed& observed) {
+  return kube::ListRequest(ResourceOf(remove.kind, observed.facts),
+                           {.ns = remove.key.ns,
+                            .field_selector = "metadata.name=" + remove.key.name,
+                            .metadata_only = true});
+}
+
+Result<bool> StillExists(const Delete& remove, std::string_view body) {
+  const kube::ListPage list = TRY(kube::ReadListPage(body));
+  TRY(CheckList(remove.kind, list, true));
+  for (const std::string_view item : list.items) {
+    if (TRY(DecodeMetaOf(item)).uid == remove.uid) return true;
+  }
+  return false;
+}
+
+Delete DeleteOf(const ReplaceDaemon& replace) {
+  return {.kind = Kind::kDaemonPod, .key = replace.key, .uid = replace.uid};
+}
+
 Request RequestOf(const ReplaceDaemon& replace, const Observed& observed) {
-  return RequestOf(Delete{.kind = Kind::kDaemonPod, .key = replace.key, .uid = replace.uid},
-                   observed);
+  return RequestOf(DeleteOf(replace), observed);
 }
 
 Result<void> HandleReply(const ReplaceDaemon& replace, const Reply& reply, ReplyContext& to) {
-  // A pod's name is never used again, so a conflict means that something keeps this pod. If it
-  // counted as replaced, the rollout would wait for its successor in vain.
-  if (!reply && reply.error().code == ErrorCode::kConflict) return tl::unexpected(reply.error());
-  return HandleReply(Delete{.kind = Kind::kDaemonPod, .key = replace.key, .uid = replace.uid},
-                     reply, to);
+  return HandleReply(DeleteOf(replace), reply, to);
 }
 
 Request RequestOf(const WriteFinalizers& write, const Observed& observed) {
@@ -129,7 +150,7 @@ Result<void> HandleReply(const WriteFinalizers& write, const Reply& reply, Reply
   // A deleted object needs no release. But a finalizer that could not be added is a failure: no
   // children may follow.
   const bool adds = std::ranges::find(write.finalizers, api::kFinalizer) != write.finalizers.end();
-  if (!reply && reply.error().code == ErrorCode::kNotFound && !adds) return {};
+  if (!adds && IsAbsent(write.kind, write.object, reply, to)) return {};
   if (!reply) return tl::unexpected(reply.error());
   const kube::ObjectMeta meta = TRY(DecodeMetaOf(reply->body));
   if (write.kind == Kind::kComputeDomain && to.observed.domain) to.observed.domain->meta = meta;
@@ -147,8 +168,7 @@ Request RequestOf(const WriteClique& write, const Observed& /*observed*/) {
 }
 
 Result<void> HandleReply(const WriteClique& write, const Reply& reply, ReplyContext& to) {
-  // The clique is deleted. It is created again once the cache shows that.
-  if (!reply && reply.error().code == ErrorCode::kNotFound) return {};
+  if (IsAbsent(Kind::kClique, write.clique, reply, to)) return {};
   if (!reply) return tl::unexpected(reply.error());
   const kube::ObjectMeta meta = TRY(DecodeMetaOf(reply->body));
   for (api::Clique& clique : to.observed.children.cliques) {
@@ -176,7 +196,7 @@ Request RequestOf(const WritePodTemplate& write, const Observed& /*observed*/) {
 }
 
 Result<void> HandleReply(const WritePodTemplate& write, const Reply& reply, ReplyContext& to) {
-  return TakeChild(Kind::kDaemonSet, write.daemon_set.key, reply, to);
+  return TakeChild(Kind::kDaemonSet, write.daemon_set, reply, to);
 }
 
 Request RequestOf(const WriteIdentity& write, const Observed& observed) {
@@ -188,7 +208,7 @@ Request RequestOf(const WriteIdentity& write, const Observed& observed) {
 }
 
 Result<void> HandleReply(const WriteIdentity& write, const Reply& reply, ReplyContext& to) {
-  return TakeChild(write.kind, write.object.key, reply, to);
+  return TakeChild(write.kind, write.object, reply, to);
 }
 
 Request RequestOf(const RemoveNodeLabel& remove, const Observed& /*observed*/) {
@@ -200,7 +220,8 @@ Request RequestOf(const RemoveNodeLabel& remove, const Observed& /*observed*/) {
 }
 
 Result<void> HandleReply(const RemoveNodeLabel& remove, const Reply& reply, ReplyContext& to) {
-  const bool is_other = NeedNotChange(reply);  // The label is removed, or names another domain.
+  // The label is removed, or names another domain.
+  const bool is_other = NeedNotChange(reply, remove.node);
   if (is_other || (!reply && !reply.error().MayBeDone())) {
     to.result.memory.emplace_back(LabelRestored{.node = remove.node});
     return is_other ? Result<void>() : tl::unexpected(reply.error());
@@ -229,7 +250,8 @@ Request RequestOf(const RestoreNodeLabel& restore, const Observed& /*observed*/)
 }
 
 Result<void> HandleReply(const RestoreNodeLabel& restore, const Reply& reply, ReplyContext& to) {
-  const bool is_labelled = NeedNotChange(reply);  // By the plugin, or for another domain.
+  // By the plugin, or for another domain.
+  const bool is_labelled = NeedNotChange(reply, restore.node);
   if (!reply && !is_labelled) return tl::unexpected(reply.error());
   to.result.memory.emplace_back(LabelRestored{.node = restore.node});
   if (is_labelled) return {};

@@ -4,6 +4,8 @@
 // good as success.
 #pragma once
 
+#include <string_view>
+
 #include "controller/compute_domain/requests/action_info.h"
 
 namespace compute_domain {
@@ -14,6 +16,12 @@ namespace compute_domain {
 [[nodiscard]] http::Request RequestOf(const Delete&, const Observed&);
 [[nodiscard]] base::Result<void> HandleReply(const Delete&, const Reply&, ReplyContext&);
 
+// Returns the read that shows how a DELETE ended that was answered with a 409.
+[[nodiscard]] http::Request ReadAfterConflict(const Delete&, const Observed&);
+// Returns whether `body`, its reply, shows the object with the UID that was to be deleted.
+[[nodiscard]] base::Result<bool> StillExists(const Delete&, std::string_view body);
+
+[[nodiscard]] Delete DeleteOf(const ReplaceDaemon&);
 [[nodiscard]] http::Request RequestOf(const ReplaceDaemon&, const Observed&);
 [[nodiscard]] base::Result<void> HandleReply(const ReplaceDaemon&, const Reply&, ReplyContext&);
 

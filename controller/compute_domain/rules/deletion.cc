@@ -53,7 +53,8 @@ bool HasOnlyUsersTemplates(const Observed& observed) {
 bool WasInVain(const Observed& observed, const Action& action) {
   constexpr std::chrono::seconds kDelay{1};
   const auto retry = observed.memory.retries.find(Describe(action));
-  return retry != observed.memory.retries.end() && retry->second.backoff.delay() >= kDelay;
+  return retry != observed.memory.retries.end() &&
+         std::max(retry->second.backoff.delay(), retry->second.pace.delay()) >= kDelay;
 }
 
 // Returns whether cdom may not delete the object, but its owner reference deletes it later.

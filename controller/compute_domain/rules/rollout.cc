@@ -195,9 +195,11 @@ milliseconds UntilOverdue(const Observed& observed, const DaemonPod& pod, const 
 void FindFailure(const Observed& observed, const Instant& now, Rollout& rollout) {
   const std::chrono::seconds deadline = observed.facts.rollout.deadline;
   for (const auto& [clique, replacement] : observed.memory.replacements) {
-    if (replacement.serves_since || IsLost(observed, replacement.node)) continue;
+    if (replacement.serves_since) continue;
     const auto rest = replacement.began + deadline - now.monotonic;
-    if (rollout.requeue_after.IsDue(rest)) rollout.failed = "The daemon on " + replacement.node;
+    const bool is_due = rollout.requeue_after.IsDue(rest);
+    if (is_due && !IsLost(observed, replacement.node))
+      rollout.failed = "The daemon on " + replacement.node;
   }
   for (const api::DaemonSet& set : observed.children.daemon_sets) {
     const bool is_changed = !set.template_hash.empty() && set.template_generation > 1;
@@ -267,6 +269,9 @@ std::map<std::string, Replacement> FindReplacements(const Observed& observed,
     const bool is_kept = pod != pods.end() && pod->second->meta.uid == replacement.replaced &&
                          !pod->second->meta.deleting;
     if (is_kept && now - replacement.began >= kShownWithin) continue;
+    // A lost node must not keep the place from other domains. Its daemon starts when it is back.
+    const bool is_over = now - replacement.began >= observed.facts.rollout.deadline;
+    if (is_over && IsLost(observed, replacement.node)) continue;
     const bool serves = pod != pods.end() && pod->second->meta.uid != replacement.replaced &&
                         Serves(*pod->second) && IsShownReady(observed, replacement.node);
     if (!serves) {

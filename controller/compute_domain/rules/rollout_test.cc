@@ -433,6 +433,22 @@ TEST(PlanRoll, C5_ReplacementOnANodeThatIsLostFailsNobody) {
   EXPECT_EQ(RollOf(observed).failed, "");
 }
 
+// Its pod was deleted, and then the node fell silent: the pod stays in Terminating.
+TEST(FindReplacements, REV4_K6_LostNodeGivesItsPlaceBackAfterTheDeadline) {
+  for (const int seconds : {299, 300}) {
+    Observed observed = Replacing(std::chrono::seconds(seconds));
+    DaemonPod& pod = observed.children.daemon_pods[0];
+    observed.memory.replacements[kCliqueId].replaced = pod.meta.uid;
+    fixtures::Delete(pod.meta, {});
+    pod.ready = false;
+    observed.nodes["node-0"].ready = false;
+    const bool keeps = seconds < 300;
+    EXPECT_EQ(FindReplacements(observed, Now().monotonic).size(), keeps ? 1U : 0U);
+    // Nothing else would start the pass that gives it back.
+    if (keeps) EXPECT_EQ(RollOf(observed).requeue_after, std::chrono::seconds(1));
+  }
+}
+
 TEST(PlanRoll, K8_ReplacementThatServesIsLookedAtWhenItHasSettled) {
   Observed observed = Replacing(std::chrono::seconds(20));
   observed.memory.replacements[kCliqueId].serves_since = Now().monotonic - std::chrono::seconds(7);

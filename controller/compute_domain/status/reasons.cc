@@ -59,6 +59,7 @@ constexpr Reason kReasons[] = {
     {api::kReasonHeldByFinalizer, Telling::kWarning},
     {api::kReasonDeleting, Telling::kSilent},
     {api::kReasonOtherControllerWrites, Telling::kWarning},
+    {api::kReasonWritesUndone, Telling::kWarning},
     {api::kReasonClaimsReserved, Telling::kSilent},
     {api::kReasonPodsWaiting, Telling::kSilent},
     {api::kReasonChannelHeld, Telling::kWarning},

@@ -133,7 +133,9 @@ Result<void> DeleteSlice(http::Transport& transport, const kube::ObjectMeta& met
       Send(kube::DeleteRequest(SlicesIn(api), meta.key, meta.uid, kube::Propagation::kBackground),
            transport)
           .map_error(base::While("delete ResourceSlice " + meta.key.name));
-  if (!reply && reply.error().code != ErrorCode::kNotFound) return tl::unexpected(reply.error());
+  if (!reply && !kube::ProvesAbsence(reply.error(), SlicesIn(api), meta.key.name)) {
+    return tl::unexpected(reply.error());
+  }
   return {};
 }
 
@@ -149,9 +151,15 @@ Result<ClaimToPrepare> ReadClaim(http::Transport& transport, SliceApi version,
                                  const kube::ObjectKey& key, const std::string& uid) {
   const std::string name = "claim " + kube::ToString(key);
   const auto reply =
-      TRY(Send(kube::GetRequest(InVersion(kube::kResourceClaims, version), key), transport)
-              .map_error(base::While("read " + name)));
-  ClaimToPrepare claim = TRY(DecodeResourceClaim(reply.body));
+      Send(kube::GetRequest(InVersion(kube::kResourceClaims, version), key), transport)
+          .map_error(base::While("read " + name));
+  if (!reply) {
+    base::Error error = reply.error();
+    const bool is_absent = kube::ProvesAbsence(error, kube::kResourceClaims, key.name);
+    if (error.code == ErrorCode::kNotFound && !is_absent) error.code = ErrorCode::kUnavailable;
+    return tl::unexpected(std::move(error));
+  }
+  ClaimToPrepare claim = TRY(DecodeResourceClaim(reply->body));
   if (claim.uid != uid) {
     return Fail(ErrorCode::kNotFound, name + " was created again: its UID is " + claim.uid);
   }
@@ -163,7 +171,7 @@ Result<bool> ClaimExists(http::Transport& transport, SliceApi version, const kub
   const auto reply =
       Send(kube::GetRequest(InVersion(kube::kResourceClaims, version), key), transport)
           .map_error(base::While("look up claim " + kube::ToString(key)));
-  if (!reply && kube::ProvesAbsence(reply.error(), key.name)) return false;
+  if (!reply && kube::ProvesAbsence(reply.error(), kube::kResourceClaims, key.name)) return false;
   if (!reply) return tl::unexpected(reply.error());
   return TRY(DecodeResourceClaim(reply->body)).uid == uid;
 }
@@ -181,7 +189,7 @@ Result<std::vector<ClaimToPrepare>> ReadClaimsOf(http::Transport& transport, Sli
   for (const kube::ObjectKey& key : keys) {
     const auto reply =
         Send(kube::GetRequest(InVersion(kube::kResourceClaims, version), key), transport);
-    if (!reply && reply.error().code == ErrorCode::kNotFound) continue;
+    if (!reply && kube::ProvesAbsence(reply.error(), kube::kResourceClaims, key.name)) continue;
     if (!reply) return tl::unexpected(reply.error());
     if (auto claim = DecodeResourceClaim(reply->body)) claims.push_back(*std::move(claim));
   }
@@ -204,6 +212,7 @@ Result<bool> ReadIsReady(http::Transport& transport, const kube::ObjectKey& key,
                          const std::string& node) {
   const auto reply = Send(kube::GetRequest(api::kComputeDomainCliques, key), transport)
                          .map_error(base::While("read clique " + key.name));
+  // No clique, or no such kind.
   if (!reply && reply.error().code == ErrorCode::kNotFound) return false;
   if (!reply) return tl::unexpected(reply.error());
   const json::Document object = TRY(json::ParseRepaired(reply->body));

@@ -14,7 +14,8 @@ constexpr const char* kUid = "73de0384-716f-480e-8caa-00bce7016114";
 constexpr const char* kForbidden =
     R"({"kind":"Status","code":403,"reason":"Forbidden","message":"no relationship"})";
 constexpr const char* kNotFound =
-    R"({"kind":"Status","code":404,"reason":"NotFound","message":"none"})";
+    R"({"kind":"Status","code":404,"reason":"NotFound","message":"none",)"
+    R"("details":{"kind":"resourceclaims","name":"c"}})";
 constexpr const char* kConflict =
     R"({"kind":"Status","code":409,"reason":"Conflict","message":"changed"})";
 
@@ -60,8 +61,8 @@ TEST(ClaimExists, REV3_N1_OnlyTheServersOwn404OrAnotherUidProvesThatItIsGone) {
   };
   EXPECT_TRUE(exists(200, ClaimText(kUid)).value());
   EXPECT_FALSE(exists(200, ClaimText("another")).value());
-  const std::string gone =
-      R"({"kind":"Status","code":404,"reason":"NotFound","details":{"name":"c"}})";
+  const std::string gone = R"({"kind":"Status","code":404,"reason":"NotFound",)"
+                           R"("details":{"kind":"resourceclaims","name":"c"}})";
   EXPECT_FALSE(exists(404, gone).value());
   EXPECT_FALSE(exists(404, "404 page not found").has_value());
   EXPECT_FALSE(exists(403, kForbidden).has_value());

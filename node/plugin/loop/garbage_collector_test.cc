@@ -79,8 +79,8 @@ class GarbageCollectorTest : public testing::Test {
       } else if (request.find("/resourceclaims?") != std::string::npos) {
         connection.Write(may_list_claims_ ? ListOf("ResourceClaim", "") : Reply(403, kMayNotList));
       } else if (request.find("/resourceclaims/c") != std::string::npos) {
-        connection.Write(
-            Reply(404, R"({"kind": "Status", "reason": "NotFound", "details": {"name": "c"}})"));
+        connection.Write(Reply(404, R"({"kind": "Status", "reason": "NotFound",)"
+                                    R"("details": {"kind": "resourceclaims", "name": "c"}})"));
       } else if (request.find("/resourceslices") != std::string::npos) {
         connection.Write(ListOf("ResourceSlice", ""));
       } else {

@@ -119,8 +119,10 @@ struct World {
   }
   void Reply(int status, const std::string& body = "",
              std::optional<seconds> retry_after = std::nullopt) {
+    // As the API server answers for a path that it does not serve.
+    const std::string text = status == 404 && body.empty() ? "404 page not found" : body;
     reflector->OnReply(clock.Now(),
-                       http::Response{.status = status, .body = body, .retry_after = retry_after});
+                       http::Response{.status = status, .body = text, .retry_after = retry_after});
   }
   void Fails(ErrorCode code) { reflector->OnReply(clock.Now(), base::Fail(code, "no way")); }
   bool Feed(const std::string& bytes) { return reflector->OnStreamData(clock.Now(), bytes); }

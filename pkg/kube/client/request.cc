@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "pkg/base/check.h"
@@ -77,9 +78,14 @@ bool HasCause(json::View status, std::string_view reason) {
   return found;
 }
 
+// The API server answers like this for a path that it does not serve, such as that of a deleted
+// CRD.
 constexpr std::string_view kNotServed = "404 page not found";
-// Comes before the name of an object that the API server does not have.
-constexpr const char* kAbsent = "NotFound ";
+
+// Returns the `cause` of a 404 for an object that the API server does not have.
+std::string Absent(std::string_view plural, std::string_view name) {
+  return "NotFound " + std::string(plural) + " " + std::string(name);
+}
 
 ErrorCode CodeOf(int status, json::View body) {
   switch (status) {
@@ -122,17 +128,28 @@ std::string_view Describe(std::string_view body) {
   return body.substr(start);
 }
 
-base::Error ErrorOf(const http::Response& reply) {
-  if (reply.body.size() <= kStatusBodyMax) {
-    const auto body = json::Document::Parse(reply.body);
-    if (body && (*body)["kind"].AsString() == "Status") return StatusError(*body, reply.status);
-  }
+// Returns the error that the API server's Status describes. Empty if the body is not a Status.
+std::optional<base::Error> StatusIn(const http::Response& reply) {
+  if (reply.body.size() > kStatusBodyMax) return {};
+  const auto body = json::Document::Parse(reply.body);
+  if (!body || (*body)["kind"].AsString() != "Status") return {};
+  return StatusError(*body, reply.status);
+}
+
+bool IsClientError(int status) { return status >= 400 && status < 500; }
+
+base::Error PageError(const http::Response& reply, bool is_read) {
   base::Error error = {.code = CodeOf(reply.status, json::View()),
                        .message = Message(reply.status, {}, Describe(reply.body))};
-  // The API server answers like this for a path that it does not serve, such as that of a deleted
-  // CRD.
-  if (reply.status == 404 && reply.body.text().starts_with(kNotServed)) error.cause = kAbsent;
+  const bool is_not_served = reply.status == 404 && reply.body.text().starts_with(kNotServed);
+  if (IsClientError(reply.status) && !is_not_served) error.cause = kNotFromApiServer;
+  if (is_read && reply.status == 404 && !is_not_served) error.code = ErrorCode::kUnavailable;
   return error;
+}
+
+// Returns whether a write with this reply changed nothing. `has_status`: the API server wrote it.
+bool WasNotDone(int status, bool has_status) {
+  return (status >= 300 && status < 400) || status == 429 || (IsClientError(status) && has_status);
 }
 
 }  // namespace
@@ -167,6 +184,8 @@ std::string ResourcePath(const Resource& resource, const ObjectKey& key) {
 http::Request ResourceListRequest(const Resource& resource) {
   return {.path = VersionPath(resource)};
 }
+
+http::Request GroupListRequest() { return {.path = "/apis"}; }
 
 http::Request GetRequest(const Resource& resource, const ObjectKey& key) {
   return {.path = ObjectPath(resource, key, {})};
@@ -240,13 +259,15 @@ http::Request DeleteRequest(const Resource& resource, const ObjectKey& key, cons
 
 base::Result<http::Response> CheckStatus(base::Result<http::Response> reply, http::Method method) {
   if (!reply || (reply->status >= 200 && reply->status < 300)) return reply;
-  base::Error error = ErrorOf(*reply);
+  const bool is_read = method == http::Method::kGet;
+  const std::optional<base::Error> status = StatusIn(*reply);
+  base::Error error = status ? *status : PageError(*reply, is_read);
   if (!error.retry_after) error.retry_after = reply->retry_after;
   if (error.retry_after)
     error.retry_after = std::clamp(*error.retry_after, seconds(0), kRetryAfterMax);
-  const bool refused = error.retry_after || (reply->status >= 300 && reply->status < 400);
-  if (error.code == ErrorCode::kUnavailable && !refused && method != http::Method::kGet)
+  if (!is_read && !WasNotDone(reply->status, status.has_value())) {
     error.code = ErrorCode::kUnknownOutcome;
+  }
   return tl::unexpected(std::move(error));
 }
 
@@ -267,13 +288,15 @@ base::Error StatusError(json::View status, int http_status) {
     if (error.cause.empty()) error.cause = json::OneLine(cause["reason"].AsString(), kCauseMax);
   });
   if (error.code == ErrorCode::kNotFound && status["reason"].AsString() == "NotFound") {
-    error.cause = kAbsent + json::OneLine(status["details"]["name"].AsString(), kNameMax);
+    error.cause = Absent(json::OneLine(status["details"]["kind"].AsString(), kNameMax),
+                         json::OneLine(status["details"]["name"].AsString(), kNameMax));
   }
   return error;
 }
 
-bool ProvesAbsence(const base::Error& error, const std::string& name) {
-  return error.code == ErrorCode::kNotFound && error.cause == kAbsent + name;
+bool ProvesAbsence(const base::Error& error, const Resource& resource, const std::string& name) {
+  return error.code == ErrorCode::kNotFound && !name.empty() &&
+         error.cause == Absent(resource.plural, name);
 }
 
 }  // namespace kube

@@ -45,6 +45,8 @@ enum class Propagation { kBackground, kForeground, kOrphan };
 
 // Requests the resources of the group and version of `resource`: an APIResourceList.
 [[nodiscard]] http::Request ResourceListRequest(const Resource& resource);
+// Requests all API groups and their versions, without the core group: an APIGroupList.
+[[nodiscard]] http::Request GroupListRequest();
 [[nodiscard]] http::Request GetRequest(const Resource& resource, const ObjectKey& key);
 // A live read: without a resourceVersion, the server returns the most recent state.
 [[nodiscard]] http::Request ListRequest(const Resource& resource, const ListOptions& options);
@@ -67,19 +69,29 @@ enum class Propagation { kBackground, kForeground, kOrphan };
 [[nodiscard]] http::Request DeleteRequest(const Resource& resource, const ObjectKey& key,
                                           const Uid& uid, Propagation propagation);
 
+// `cause` of the error if a 4xx did not come from the API server, but from a proxy in between.
+inline constexpr std::string_view kNotFromApiServer = "NotFromApiServer";
+
 // Returns the reply if its status is 2xx, otherwise an Error. Its code says what to do. Its message
 // has at most 2 KiB: "<status> <reason>: <message>" from the server's Status object, or the start
 // of any other body. Errors of the transport are returned unchanged.
 //
-// A 5xx with a Retry-After means that the server did not start: kUnavailable. Without a
-// Retry-After, `method` decides. A read can be repeated: kUnavailable. A write may have been done
-// before the failure: kUnknownOutcome.
+// Decides how a write ended, for every verb:
+// - Done: 2xx. A 404 for which ProvesAbsence() holds means that there is nothing left to change.
+// - Not done: 3xx, 429, any other 4xx with a Status.
+// - Unknown (kUnknownOutcome): every 5xx, even with a Status or a Retry-After, and a 4xx without a
+//   Status, because a proxy may send it after the API server has acted.
+// A 409 to a DELETE with a UID is kConflict. Read the object: it may be deleted, or have another
+// UID.
+//
+// A read can be repeated, so its 5xx is kUnavailable. Its 404 without a Status is kUnavailable,
+// unless it is the API server's text for a path that it does not serve.
 [[nodiscard]] base::Result<http::Response> CheckStatus(base::Result<http::Response> reply,
                                                        http::Method method);
-// Returns whether a 404 proves that no object has this name, because the API server itself sent it.
-// A proxy in between may send its own 404. If `name` is empty: whether the API server does not
-// serve the resource, which it reports in plain text.
-[[nodiscard]] bool ProvesAbsence(const base::Error& error, const std::string& name);
+// Returns whether a 404 proves that `resource` has no object of this name, because its Status names
+// both. A proxy in between may send its own 404.
+[[nodiscard]] bool ProvesAbsence(const base::Error& error, const Resource& resource,
+                                 const std::string& name);
 // Returns the Error of a Status object, also from a watch's ERROR event. Its `code` field wins over
 // `http_status`. A value that is not a Status counts as 500, unless `http_status` is an error.
 // kGone includes the 504 for a resourceVersion that is in the server's future.

@@ -199,7 +199,7 @@ TEST(CheckStatus, CodeSaysWhatToDo) {
       {403, "Forbidden", ErrorCode::kForbidden, ErrorCode::kForbidden},
       {404, "NotFound", ErrorCode::kNotFound, ErrorCode::kNotFound},
       {405, "MethodNotAllowed", ErrorCode::kInvalid, ErrorCode::kInvalid},
-      {408, "", ErrorCode::kUnavailable, ErrorCode::kUnknownOutcome},
+      {408, "", ErrorCode::kUnavailable, ErrorCode::kUnavailable},
       {409, "AlreadyExists", ErrorCode::kAlreadyExists, ErrorCode::kAlreadyExists},
       {409, "Conflict", ErrorCode::kConflict, ErrorCode::kConflict},
       {409, "", ErrorCode::kConflict, ErrorCode::kConflict},
@@ -223,18 +223,36 @@ TEST(CheckStatus, CodeSaysWhatToDo) {
   }
 }
 
-TEST(CheckStatus, RT2_WriteThatTheServerPutOffWasNotDone) {
+// A proxy sends both after it has passed the request on.
+TEST(CheckStatus, REV4_K7_WriteAnswered5xxIsUnknown_WhateverRetryAfterSays) {
   for (const int status : {500, 502, 503, 504}) {
     const http::Response reply = {.status = status, .retry_after = seconds(3)};
     const Error error = ErrorOf(reply, Method::kPost);
-    EXPECT_EQ(error.code, ErrorCode::kUnavailable);
+    EXPECT_EQ(error.code, ErrorCode::kUnknownOutcome);
     EXPECT_EQ(error.retry_after, seconds(3));
+    EXPECT_EQ(ErrorOf(reply, Method::kGet).code, ErrorCode::kUnavailable);
   }
   const Error error = ErrorOf(
       {.status = 500, .body = Status(500, "ServerTimeout", "m", R"({"retryAfterSeconds":2})")},
       Method::kPost);
-  EXPECT_EQ(error.code, ErrorCode::kUnavailable);
+  EXPECT_EQ(error.code, ErrorCode::kUnknownOutcome);
   EXPECT_EQ(error.retry_after, seconds(2));
+}
+
+TEST(CheckStatus, REV4_K1_WriteAnswered4xxByAProxyIsUnknown) {
+  for (const int status : {400, 403, 404, 405, 409, 413, 422}) {
+    for (const char* page : {"<html>default backend</html>", "", R"({"message":"no Route"})"}) {
+      const http::Response reply = {.status = status, .body = page};
+      for (const Method method : {Method::kPost, Method::kPut, Method::kPatch, Method::kDelete}) {
+        const Error error = ErrorOf(reply, method);
+        EXPECT_EQ(error.code, ErrorCode::kUnknownOutcome) << status << page;
+        EXPECT_EQ(error.cause, kNotFromApiServer);
+      }
+    }
+  }
+  EXPECT_EQ(ErrorOf({.status = 429}, Method::kDelete).code, ErrorCode::kTooManyRequests);
+  EXPECT_EQ(ErrorOf({.status = 404, .body = "404 page not found\n"}, Method::kPatch).code,
+            ErrorCode::kUnknownOutcome);
 }
 
 TEST(CheckStatus, RT3_RetryAfterIsClamped) {
@@ -316,23 +334,26 @@ TEST(StatusError, WA5_WhatIsNotAStatusCountsAs500) {
   }
 }
 
-TEST(CheckStatus, REV3_F12_Only404OfTheApiServerProvesThatAnObjectOrAResourceIsAbsent) {
-  const auto error = [](const char* body) {
-    return CheckStatus(http::Response{.status = 404, .body = body}, http::Method::kGet).error();
+TEST(CheckStatus, REV3_F12_Only404OfTheApiServerProvesThatAnObjectIsAbsent) {
+  const auto error = [](const std::string& body, Method method = Method::kGet) {
+    return ErrorOf({.status = 404, .body = body}, method);
   };
-  const base::Error object =
-      error(R"({"kind":"Status","code":404,"reason":"NotFound","details":{"name":"train"}})");
-  EXPECT_TRUE(ProvesAbsence(object, "train"));
-  EXPECT_FALSE(ProvesAbsence(object, "other") || ProvesAbsence(object, ""));
-  const base::Error resource = error(R"({"kind":"Status","code":404,"reason":"NotFound"})");
-  EXPECT_TRUE(ProvesAbsence(resource, ""));
-  EXPECT_FALSE(ProvesAbsence(resource, "train"));
-  EXPECT_TRUE(ProvesAbsence(error("404 page not found\n"), "")) << "as of a CRD that is gone";
-  for (const char* page : {"<html>default backend - 404</html>", "", "404 page not found\n"}) {
-    EXPECT_FALSE(ProvesAbsence(error(page), "train")) << page;
-    EXPECT_EQ(error(page).code, base::ErrorCode::kNotFound);
+  for (const Method method : {Method::kGet, Method::kPatch, Method::kDelete}) {
+    const Error object =
+        error(Status(404, "NotFound", "m", R"({"name":"a","kind":"pods"})"), method);
+    EXPECT_TRUE(ProvesAbsence(object, kPods, "a"));
+    EXPECT_FALSE(ProvesAbsence(object, kPods, "other") || ProvesAbsence(object, kPods, ""));
+    EXPECT_FALSE(ProvesAbsence(object, kNodes, "a"));
+    // A server of another version, in an upgrade of the control plane.
+    const Error unnamed = error(Status(404, "NotFound"), method);
+    EXPECT_EQ(unnamed.code, ErrorCode::kNotFound);
+    EXPECT_FALSE(ProvesAbsence(unnamed, kPods, "a") || ProvesAbsence(unnamed, kPods, ""));
   }
-  EXPECT_FALSE(ProvesAbsence(error("<html>default backend - 404</html>"), ""));
+  for (const char* page : {"<html>default backend - 404</html>", ""}) {
+    EXPECT_FALSE(ProvesAbsence(error(page), kPods, "a")) << page;
+    EXPECT_EQ(error(page).code, ErrorCode::kUnavailable);
+  }
+  EXPECT_EQ(error("404 page not found\n").code, ErrorCode::kNotFound);
 }
 
 }  // namespace

@@ -14,16 +14,12 @@ using base::Result;
 
 constexpr std::size_t kListBytesMax = 1U << 20;  // That of the core group has 13 KB.
 
-// Returns whether a resource list names `plural`. kUnavailable if a proxy wrote something else.
-Result<bool> Lists(std::string_view body, std::string_view plural) {
-  const Result<json::Document> list = json::Document::Parse(body);
-  if (!list || (*list)["kind"].AsString() != "APIResourceList") {
-    return base::Unavailable("the answer is not an APIResourceList");
-  }
-  bool found = false;
-  (*list)["resources"].ForEach(
-      [&](json::View entry) { found = found || entry["name"].AsString() == plural; });
-  return found;
+// Returns the reply of discovery. kUnavailable if a proxy wrote something else.
+Result<json::Document> Parse(std::string_view body, const std::string& kind) {
+  Result<json::Document> list = json::Document::Parse(body);
+  const bool is_it = list && (*list)["kind"].AsString() == kind;
+  if (!is_it) return base::Unavailable("the answer is not an " + kind);
+  return list;
 }
 
 std::string Join(const std::vector<std::string>& versions) {
@@ -33,6 +29,25 @@ std::string Join(const std::vector<std::string>& versions) {
 }
 
 }  // namespace
+
+Result<bool> ListsResource(std::string_view body, std::string_view plural) {
+  const json::Document list = TRY(Parse(body, "APIResourceList"));
+  bool found = false;
+  list["resources"].ForEach(
+      [&](json::View entry) { found = found || entry["name"].AsString() == plural; });
+  return found;
+}
+
+Result<bool> ListsVersion(std::string_view body, const Resource& resource) {
+  const json::Document list = TRY(Parse(body, "APIGroupList"));
+  bool found = false;
+  list["groups"].ForEach([&](json::View group) {
+    group["versions"].ForEach([&](json::View version) {
+      found = found || version["groupVersion"].AsString() == resource.ApiVersion();
+    });
+  });
+  return found;
+}
 
 VersionSearch::VersionSearch(Resource resource, std::vector<std::string> versions)
     : resource_(std::move(resource)), versions_(std::move(versions)) {
@@ -55,7 +70,7 @@ Result<std::optional<Resource>> VersionSearch::OnReply(const Result<http::Respon
   const bool has_version = reply || reply.error().code != base::ErrorCode::kNotFound;
   if (has_version) {
     if (!reply) return tl::unexpected(reply.error());
-    if (TRY(Lists(reply->body, resource_.plural))) {
+    if (TRY(ListsResource(reply->body, resource_.plural))) {
       std::optional<Resource> found = Candidate();
       asked_ = 0;
       return found;

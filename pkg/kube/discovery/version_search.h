@@ -11,6 +11,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "pkg/base/result.h"
@@ -18,6 +19,13 @@
 #include "pkg/kube/api/resource.h"
 
 namespace kube {
+
+// Returns whether `body`, the reply to ResourceListRequest(), names the resource `plural`. If it
+// does not, the resource has no objects. kUnavailable if a proxy wrote something else.
+[[nodiscard]] base::Result<bool> ListsResource(std::string_view body, std::string_view plural);
+// Returns whether `body`, the reply to GroupListRequest(), names the group and version of
+// `resource`. kUnavailable if a proxy wrote something else.
+[[nodiscard]] base::Result<bool> ListsVersion(std::string_view body, const Resource& resource);
 
 class VersionSearch {
  public:

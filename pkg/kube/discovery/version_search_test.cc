@@ -7,6 +7,9 @@
 namespace kube {
 namespace {
 
+// Of a group or version that the API server does not serve.
+const http::Response kNotServed = {.status = 404, .body = "404 page not found\n"};
+
 using base::ErrorCode;
 using Versions = std::vector<std::string>;
 
@@ -37,7 +40,7 @@ struct World {
 
 TEST(VersionSearch, FirstVersionThatListsTheResourceIsTaken) {
   World world;
-  EXPECT_EQ(world.VersionAfter({.status = 404}), "");
+  EXPECT_EQ(world.VersionAfter(kNotServed), "");
   EXPECT_EQ(world.VersionAfter(Listing("resourceclaims")), "v1beta2");
   EXPECT_EQ(world.asked, (Versions{"/apis/resource.k8s.io/v1", "/apis/resource.k8s.io/v1beta2"}));
 }
@@ -51,9 +54,9 @@ TEST(VersionSearch, VersionThatListsOtherResourcesOnlyIsPassedOver) {
 
 TEST(VersionSearch, NoneIsAnErrorThatNamesAllAndTheSearchBeginsAnew) {
   World world;
-  EXPECT_EQ(world.VersionAfter({.status = 404}), "");
-  EXPECT_EQ(world.VersionAfter({.status = 404}), "");
-  const World::Found none = world.Reply({.status = 404});
+  EXPECT_EQ(world.VersionAfter(kNotServed), "");
+  EXPECT_EQ(world.VersionAfter(kNotServed), "");
+  const World::Found none = world.Reply(kNotServed);
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code, ErrorCode::kNotFound);
   EXPECT_EQ(none.error().message,
@@ -63,7 +66,7 @@ TEST(VersionSearch, NoneIsAnErrorThatNamesAllAndTheSearchBeginsAnew) {
 
 TEST(VersionSearch, VersionThatCannotBeAskedIsAskedAgainAndNotPassedOver) {
   World world;
-  EXPECT_EQ(world.VersionAfter({.status = 404}), "");
+  EXPECT_EQ(world.VersionAfter(kNotServed), "");
   for (const http::Response& bad :
        {http::Response{.status = 503}, http::Response{.status = 403},
         http::Response{.status = 200, .body = "<html>"},

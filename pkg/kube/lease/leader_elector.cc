@@ -119,7 +119,7 @@ void LeaderElector::OnReply(const Result<http::Response>& reply) {
 
 void LeaderElector::OnRead(const Result<http::Response>& reply) {
   const Result<void> observed = reply ? Observe(*reply) : tl::unexpected(reply.error());
-  if (!observed && observed.error().code != ErrorCode::kNotFound) {
+  if (!observed && !ProvesAbsence(observed.error(), kLeases, lease_.name)) {
     ReportFailure(Request::kRead, observed.error());
     return;
   }
@@ -168,7 +168,7 @@ void LeaderElector::OnWriteError(const base::Error& error) {
       SendAtOnce(Request::kRead);
       return;
     case ErrorCode::kNotFound:
-      if (failed == Request::kUpdate) {
+      if (failed == Request::kUpdate && ProvesAbsence(error, kLeases, lease_.name)) {
         Forget();
         Decide();
         return;

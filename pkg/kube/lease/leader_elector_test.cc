@@ -29,6 +29,7 @@ constexpr const char* kPath = "/apis/coordination.k8s.io/v1/namespaces/ns/leases
 Reply Refusal(int status, const std::string& reason) {
   json::Value body =
       json::Value::Object({{"kind", "Status"}, {"code", status}, {"reason", reason}});
+  body["details"] = json::Value::Object({{"kind", "leases"}, {"name", kLease.name}});
   return http::Response{.status = status, .body = json::Serialize(body)};
 }
 

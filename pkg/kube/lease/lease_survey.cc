@@ -48,7 +48,7 @@ void LeaseSurvey::Look(http::Transport& transport, std::chrono::milliseconds tim
 }
 
 void LeaseSurvey::Take(Seen& seen, const base::Result<http::Response>& reply, nanoseconds passed) {
-  const bool is_missing = !reply && reply.error().code == base::ErrorCode::kNotFound;
+  const bool is_missing = !reply && ProvesAbsence(reply.error(), kLeases, seen.holder.lease.name);
   base::Result<Content> content = Content();
   if (!reply && !is_missing) {
     content = tl::unexpected(reply.error());

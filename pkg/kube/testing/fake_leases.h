@@ -27,8 +27,13 @@ class FakeLeases final : public http::Transport {
       const std::vector<http::Request>& requests) override {
     std::vector<base::Result<http::Response>> all;
     for (const http::Request& request : requests) {
-      const auto reply = replies_.find(request.path.substr(request.path.rfind('/') + 1));
-      all.emplace_back(reply == replies_.end() ? http::Response{.status = 404} : reply->second);
+      const std::string name = request.path.substr(request.path.rfind('/') + 1);
+      const auto reply = replies_.find(name);
+      const http::Response missing = {.status = 404,
+                                      .body = R"({"kind":"Status","code":404,"reason":"NotFound",)"
+                                              R"("details":{"kind":"leases","name":")" +
+                                              name + R"("}})"};
+      all.emplace_back(reply == replies_.end() ? missing : reply->second);
     }
     return all;
   }

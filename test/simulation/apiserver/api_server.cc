@@ -123,6 +123,9 @@ bool IsAccessReview(const Target& target) {
          target.segments.back() == "selfsubjectaccessreviews" && target.segments.front() == "apis";
 }
 
+// Of a path that is not served: plain text, without a Status.
+http::Response NotServed() { return {.status = 404, .body = "404 page not found\n"}; }
+
 // As the authorizer says it.
 Reply MissingPermission(const Target& target) {
   return Failed(403, "Forbidden",
@@ -187,7 +190,7 @@ http::Response ApiServer::Answer(const std::string& client, const http::Request&
   }
   if (refuses_ && refuses_(client, target)) return ToResponse(MissingPermission(target));
   const bool is_served = store_.IsServed(target.kind->kind);
-  if (!is_served) return ToResponse(Failed(404, "NotFound", "404 page not found"));
+  if (!is_served) return NotServed();
   if (target.verb == "get") return Get(request, target, view);
   if (target.verb == "list") return List(request, target, view);
   if (target.verb == "watch") return ToResponse(BadRequest("a watch needs OpenWatch"));
@@ -311,7 +314,7 @@ http::Response ApiServer::List(const http::Request& request, const Target& targe
 
 WatchStream ApiServer::Open(const Target& target, Revision view) const {
   if (target.kind == nullptr || target.verb != "watch" || !store_.IsServed(target.kind->kind)) {
-    return WatchStream(ToResponse(Failed(404, "NotFound", "404 page not found")));
+    return WatchStream(NotServed());
   }
   if (!target.Query("sendInitialEvents").empty()) {
     return WatchStream(

@@ -1,10 +1,14 @@
 #include "test/simulation/mutants/mutants.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 
+#include "controller/compute_domain/model/ownership.h"
 #include "controller/compute_domain/rules/rollout.h"
 #include "pkg/base/rfc3339.h"
+#include "test/simulation/apiserver/object_store.h"
+#include "test/simulation/apiserver/target.h"
 
 namespace simulation {
 
@@ -264,6 +268,9 @@ Rules WritingLabelsAllTheTime() {
     labels.requeue_after.AtMost(std::chrono::milliseconds(10));
     return labels;
   };
+  rules.is_due = [](const compute_domain::Retry&, const Action&, const auto /*now*/) {
+    return true;
+  };
   return rules;
 }
 
@@ -373,6 +380,36 @@ Rules FreeingNodesUnderAJob() {
   return rules;
 }
 
+// Only pods that a DaemonSet owns run a daemon.
+Rules SeeingOwnedDaemonsOnly() {
+  Rules rules = kRules;
+  rules.membership = [](const Observed& observed, const compute_domain::Instant& now) {
+    Observed seen = observed;
+    if (seen.evidence.daemon_pods) {
+      std::erase_if(*seen.evidence.daemon_pods, std::not_fn(compute_domain::IsDaemonPod));
+    }
+    return kRules.membership(seen, now);
+  };
+  return rules;
+}
+
+// What succeeded is repeated as soon as it is undone.
+Rules RepeatingAtOnce() {
+  Rules rules = kRules;
+  rules.is_due = [](const compute_domain::Retry& retry, const Action& action, const auto now) {
+    return !retry.HasFailed() || kRules.is_due(retry, action, now);
+  };
+  return rules;
+}
+
+// Any page with code 404 says that the object does not exist.
+http::Response TrustingAnyNotFound(const http::Request& request, http::Response reply) {
+  const Target target = ParseTarget(request.method, request.path);
+  if (reply.status != 404 || target.kind == nullptr || target.key.name.empty()) return reply;
+  reply.body = json::Serialize(ObjectStore::NotFound(target.kind->kind, target.key.name).status);
+  return reply;
+}
+
 RunSpec ToldBy(const char* scenario, bool controller_writes, Fault fault, const char* stale = "") {
   return {
       .scenario = scenario, .controller_writes = controller_writes, .fault = fault, .stale = stale};
@@ -429,6 +466,15 @@ const std::vector<Mutant>& Mutants() {
        ToldBy("delete-while-forming", false, Fault::kNone)},
       {"release-without-a-look", "S8", ReleasingWithoutALook(),
        ToldBy("create-ready-delete", false, Fault::kConflict)},
+      {"daemons-without-an-owner-are-gone", "S5", SeeingOwnedDaemonsOnly(),
+       ToldBy("orphan-daemons", true, Fault::kNone)},
+      {"repairs-are-not-paced", "Q3", RepeatingAtOnce(),
+       ToldBy("repairs-undone", false, Fault::kNone)},
+      {.name = "any-404-is-proof",
+       .oracle = "L5",
+       .rules = kRules,
+       .told_by = ToldBy("create-ready-delete", true, Fault::kForeignNotFound),
+       .hears = TrustingAnyNotFound},
   };
   return mutants;
 }

@@ -19,6 +19,8 @@ struct Mutant {
   // The run that shows it. Its fault happens at one of its requests, if it has one.
   RunSpec told_by = {};
   DaemonRules daemon_rules = {};
+  // How the controller takes a reply. Null if as it is.
+  http::Response (*hears)(const http::Request& request, http::Response reply) = nullptr;
 };
 
 [[nodiscard]] const std::vector<Mutant>& Mutants();  // For the planner.

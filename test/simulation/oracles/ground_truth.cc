@@ -62,9 +62,18 @@ const char* ToString(Role role) {
   return "nothing";
 }
 
+kube::Uid DomainOfClique(const Object& clique) {
+  const std::string& name = clique.key().name;
+  return name.substr(0, name.find('.'));
+}
+
+kube::Uid DomainOf(Kind kind, const Object& object) {
+  return kind == Kind::kClique ? DomainOfClique(object) : object.Label(kDomainLabel);
+}
+
 Role RoleOf(const GroundTruth& truth, const SystemUnderTest& system, Kind kind,
             const Object& object) {
-  const std::string& domain = object.Label(kDomainLabel);
+  const kube::Uid domain = DomainOf(kind, object);
   if (domain.empty()) return Role::kNone;
   const kube::ObjectKey& key = object.key();
   const bool in_driver_namespace = key.ns == system.driver_namespace;
@@ -73,8 +82,7 @@ Role RoleOf(const GroundTruth& truth, const SystemUnderTest& system, Kind kind,
     return in_driver_namespace && has_daemon_name ? Role::kDaemonSet : Role::kNone;
   }
   if (kind == Kind::kClique) {
-    const bool has_name = key.name.starts_with(domain + ".");
-    return in_driver_namespace && has_name ? Role::kClique : Role::kNone;
+    return in_driver_namespace && key.name.starts_with(domain + ".") ? Role::kClique : Role::kNone;
   }
   if (kind != Kind::kClaimTemplate) return Role::kNone;
   const std::string& target = object.Label(kTargetLabel);
@@ -91,7 +99,7 @@ Role RoleOf(const GroundTruth& truth, const SystemUnderTest& system, Kind kind,
 
 bool IsDaemonPod(const SystemUnderTest& system, const Object& pod, const kube::Uid& domain) {
   return pod.key().ns == system.driver_namespace && pod.Label(kDomainLabel) == domain &&
-         pod.ControllerOwner()["kind"].AsString() == "DaemonSet";
+         !pod["spec"]["nodeName"].AsString().empty();
 }
 
 bool IsDaemonClaim(const SystemUnderTest& system, const Object& claim, const kube::Uid& domain) {

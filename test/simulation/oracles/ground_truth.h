@@ -51,13 +51,19 @@ class GroundTruth {
 enum class Role { kNone, kDaemonSet, kDaemonTemplate, kWorkloadTemplate, kClique };
 [[nodiscard]] const char* ToString(Role role);
 
-// Returns the role of the object in the domain that its label names. Label, name and namespace must
-// all match (R4). The name of a workload template comes from the domain's spec, so without the
-// domain it has no role.
+// Returns the UID in the clique's name, which identifies its domain whatever its label says.
+[[nodiscard]] kube::Uid DomainOfClique(const Object& clique);
+// Returns the domain that the object is for: of a clique by its name, otherwise by its label.
+[[nodiscard]] kube::Uid DomainOf(Kind kind, const Object& object);
+
+// Returns the role of the object in the domain that its label, or a clique's name, names. Label,
+// name and namespace must all match (R4). The name of a workload template comes from the domain's
+// spec, so without the domain it has no role.
 [[nodiscard]] Role RoleOf(const GroundTruth& truth, const SystemUnderTest& system, Kind kind,
                           const Object& object);
 
-// Return whether the object is a daemon pod, or a daemon's claim, of the domain.
+// Return whether the object is a daemon pod, or a daemon's claim, of the domain. A daemon is known
+// by its label and its node: without an owner it runs, too.
 [[nodiscard]] bool IsDaemonPod(const SystemUnderTest& system, const Object& pod,
                                const kube::Uid& domain);
 [[nodiscard]] bool IsDaemonClaim(const SystemUnderTest& system, const Object& claim,

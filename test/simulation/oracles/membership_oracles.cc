@@ -81,7 +81,7 @@ ObjectPtr FindPodOf(const GroundTruth& truth, const SystemUnderTest& system, con
 }
 
 Place PlaceIn(const Object& clique, const std::string& node) {
-  return {.domain = clique.Label(kDomainLabel), .clique = clique.Label(kCliqueLabel), .node = node};
+  return {.domain = DomainOfClique(clique), .clique = clique.Label(kCliqueLabel), .node = node};
 }
 
 bool IsCliqueWrite(const Change& change) {
@@ -216,7 +216,7 @@ class ReleaseCheck {
     if (booted == booted_.end() || change.time - booted->second > system_.delay) return false;
     return std::ranges::any_of(truth.Live(Kind::kClique), [&](const auto& item) {
       const auto& [key, clique] = item;
-      if (clique->Label(kDomainLabel) != domain) return false;
+      if (DomainOfClique(*clique) != domain) return false;
       const std::optional<std::string> ip = SaidReadyUnder(key, clique, node);
       return ip && std::ranges::none_of(truth.Live(Kind::kPod), [&](const auto& other) {
                const Object& pod = *other.second;
@@ -570,7 +570,7 @@ Oracle NoStrangers(const OracleContext& context) {
                            Lateness(system, change.time - seconds(1), change.time) == seconds(1);
     if (!is_told || !is_judged || change.type == Change::Type::kDeleted) return;
     const bool is_clique = change.kind == Kind::kClique;
-    const kube::Uid domain = is_clique ? after.Label(kDomainLabel) : after.uid();
+    const kube::Uid domain = is_clique ? DomainOfClique(after) : after.uid();
     const Entries before = is_clique ? DaemonsOf(change.before) : NodesOf(change.before);
     for (const Entry& entry : is_clique ? DaemonsOf(change.after) : NodesOf(change.after)) {
       if (FindNode(before, entry.node) || users.contains({domain, entry.node})) continue;

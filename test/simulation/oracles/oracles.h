@@ -159,6 +159,9 @@ struct Oracle {
 // each domain sends its own. Without the permission to patch, a process reads each object once more
 // before a write.
 [[nodiscard]] Oracle RequestsHaveABudget(const OracleContext& context);
+// Q3: one process writes the same content of the same fields of one object at most 20 times in a
+// virtual minute, however often another client undoes it.
+[[nodiscard]] Oracle RepetitionsArePaced(const OracleContext& context);
 // S15: only the holder of the Lease writes anything except Events, also after a pause.
 [[nodiscard]] Oracle OnlyTheLeaderWrites(const OracleContext& context);
 // S13: only requests that the contract needs, and only where it needs them. Events of nodes are in

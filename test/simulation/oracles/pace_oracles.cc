@@ -360,4 +360,65 @@ Oracle RequestsHaveABudget(const OracleContext& context) {
   }};
 }
 
+namespace {
+
+constexpr std::size_t kRepetitionsMax = 20;
+constexpr seconds kRepetitionsIn{60};
+
+// Removes what differs each time the same is written.
+void Normalize(Value& body) {
+  if (body.items().empty()) {
+    body["metadata"].Erase("resourceVersion");
+    Value conditions = Value::Array();
+    for (Value condition : body["status"]["conditions"].items()) {
+      condition.Erase("lastTransitionTime");
+      conditions.Append(std::move(condition));
+    }
+    body["status"]["conditions"] = std::move(conditions);
+    return;
+  }
+  Value operations = Value::Array();
+  for (Value operation : body.items()) {
+    const std::string& path = operation["path"].AsString();
+    if (path == "/metadata/resourceVersion" || path.starts_with("/metadata/annotations")) continue;
+    if (path == "/spec/template") operation["value"]["metadata"].Erase("annotations");
+    operations.Append(std::move(operation));
+  }
+  body = std::move(operations);
+}
+
+// Returns what a successful write of the controller changes, and to what. Empty for other requests.
+std::string RepetitionOf(const RequestRecord& request) {
+  const Target& target = request.target;
+  const bool is_write = target.verb == "create" || target.verb == "patch" ||
+                        target.verb == "update" || target.verb == "delete";
+  if (!is_write || request.status >= 300 || target.kind == nullptr) return "";
+  if (target.kind->kind == Kind::kLease || target.kind->kind == Kind::kEvent) return "";
+  auto body = json::Parse(request.body.empty() ? "{}" : request.body);
+  if (!body) return "";
+  Normalize(*body);
+  return request.ToString() + " " + json::Serialize(*body);
+}
+
+}  // namespace
+
+Oracle RepetitionsArePaced(const OracleContext& context) {
+  return {.on_request = [context, last = std::map<std::string, std::deque<Time>>(),
+                         said = std::set<std::string>()](const GroundTruth& /*truth*/,
+                                                         const RequestRecord& request) mutable {
+    if (!context.system.clients.contains(request.client)) return;
+    const std::string what = RepetitionOf(request);
+    if (what.empty()) return;
+    std::deque<Time>& times = last[request.client + " " + what];
+    times.push_back(request.time);
+    if (times.size() <= kRepetitionsMax) return;
+    const auto took = request.time - times.front();
+    times.pop_front();
+    if (took >= ByFastClock(context.system, kRepetitionsIn) || !said.insert(what).second) return;
+    context.violations.push_back("Q3 RepetitionsArePaced: " + request.client + " sent the same " +
+                                 request.ToString() + " " + std::to_string(kRepetitionsMax + 1) +
+                                 " times within " + InMilliseconds(took));
+  }};
+}
+
 }  // namespace simulation

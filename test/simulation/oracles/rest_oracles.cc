@@ -375,7 +375,7 @@ void DomainCheck::AddIdle(const Object& pod, Members& members) const {
     }
   };
   for (const auto& [key, clique] : truth_.Live(Kind::kClique)) {
-    const bool is_its = clique->Label(kDomainLabel) == domain_.uid() &&
+    const bool is_its = DomainOfClique(*clique) == domain_.uid() &&
                         RoleOf(truth_, system_, Kind::kClique, *clique) == Role::kClique;
     if (is_its) add((*clique)["daemons"], "nodeName", true);
   }
@@ -391,7 +391,7 @@ void DomainCheck::TakeIndexFromStatus(const std::string& node, Members& members)
 
 void DomainCheck::CheckEntries(const Members& members) {
   for (const auto& [key, clique] : truth_.Live(Kind::kClique)) {
-    if (clique->Label(kDomainLabel) != domain_.uid()) continue;
+    if (DomainOfClique(*clique) != domain_.uid()) continue;
     if (RoleOf(truth_, system_, Kind::kClique, *clique) != Role::kClique) continue;
     std::set<std::int64_t> used;
     for (const Value& entry : (*clique)["daemons"].items()) {
@@ -652,7 +652,7 @@ std::vector<kube::ObjectKey> FindHolders(const GroundTruth& truth, const SystemU
   // A controller that may not delete cliques waits for the garbage collector, and that for the pods
   // that own them: also for one that hangs on a node that is lost.
   for (const auto& [key, clique] : truth.Live(Kind::kClique)) {
-    const bool waits = !system.may_read_claims && clique->Label(kDomainLabel) == domain.uid() &&
+    const bool waits = !system.may_read_claims && DomainOfClique(*clique) == domain.uid() &&
                        HasOwnerThatHangs(truth, *clique);
     if (waits) holders.push_back(key);
   }
@@ -725,7 +725,7 @@ Violations NothingLeaked(const ApiServer& server, const SystemUnderTest& system)
     look(kind, [&, kind](const Object& object) {
       const bool is_ours =
           made.contains(object.uid()) || RoleOf(truth, system, kind, object) != Role::kNone;
-      return is_ours && is_dead(object.Label(kDomainLabel));
+      return is_ours && is_dead(DomainOf(kind, object));
     });
   }
   look(Kind::kNode, [&](const Object& node) { return is_dead(node.Label(kDomainLabel)); });

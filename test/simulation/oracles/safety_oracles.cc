@@ -106,7 +106,7 @@ void CheckChild(const GroundTruth& truth, const SystemUnderTest& system, const C
   if (!change.before) return;
   const Object& before = *change.before;
   const std::string what = Show(change.kind, before.key());
-  const std::string& domain = before.Label(kDomainLabel);
+  const kube::Uid domain = DomainOf(change.kind, before);
   const std::vector<std::string> lost = LostFinalizers(change);
   const DomainRecord* record = truth.FindDomain(domain);
   const bool owner_is_gone = record == nullptr || !record->exists;

@@ -12,7 +12,7 @@ namespace simulation {
 
 namespace {
 
-constexpr std::array<std::pair<Fault, std::string_view>, 18> kFaultNames = {{
+constexpr std::array<std::pair<Fault, std::string_view>, 20> kFaultNames = {{
     {Fault::kNone, "none"},
     {Fault::kCrashBefore, "crash-before"},
     {Fault::kCrashAfter, "crash-after"},
@@ -31,6 +31,8 @@ constexpr std::array<std::pair<Fault, std::string_view>, 18> kFaultNames = {{
     {Fault::kReadsFail, "reads-fail"},
     {Fault::kImexEnds, "imex-ends"},
     {Fault::kDaemonDies, "daemon-dies"},
+    {Fault::kForeignNotFound, "foreign-404"},
+    {Fault::kForeignConflict, "foreign-409"},
 }};
 static_assert(kFaultNames.size() == kAllFaults.size() + 1);
 
@@ -88,6 +90,8 @@ bool ChangesNothing(const RunSpec& spec) {
     case Fault::kWatchBreaks:
     case Fault::kViewsStall:
     case Fault::kReadsFail:
+    case Fault::kForeignNotFound:
+    case Fault::kForeignConflict:
       return true;
     case Fault::kUserDeletes:
     case Fault::kUserRecreates:

@@ -11,8 +11,8 @@
 
 namespace simulation {
 
-// A fault at one request. The first five happen to the request, the next two to its reply, and the
-// rest to the cluster just before the request.
+// A fault at one request. The first five and the last two happen to the request, the next two to
+// its reply, and the others to the cluster just before the request.
 enum class Fault {
   kNone,
   kCrashBefore,      // The process dies; the request never leaves.
@@ -33,13 +33,15 @@ enum class Fault {
   kReadsFail,        // For minutes the controller's reads of RunSpec::stale are 503.
   kImexEnds,         // An IMEX ends by itself. Own daemons only, as the next.
   kDaemonDies,       // A daemon's process dies, and its IMEX with it.
+  kForeignNotFound,  // A proxy answers with its own page: 404, or 409; nothing happens.
+  kForeignConflict,
 };
 inline constexpr std::array kAllFaults = {
-    Fault::kCrashBefore,   Fault::kCrashAfter,      Fault::kReplyLost,   Fault::kConflict,
-    Fault::kForbidden,     Fault::kTooManyRequests, Fault::kServerError, Fault::kUserDeletes,
-    Fault::kUserRecreates, Fault::kWatchesExpire,   Fault::kNodeLost,    Fault::kFreezes,
-    Fault::kWatchBreaks,   Fault::kViewsStall,      Fault::kReadsFail,   Fault::kImexEnds,
-    Fault::kDaemonDies};
+    Fault::kCrashBefore,   Fault::kCrashAfter,      Fault::kReplyLost,      Fault::kConflict,
+    Fault::kForbidden,     Fault::kTooManyRequests, Fault::kServerError,    Fault::kUserDeletes,
+    Fault::kUserRecreates, Fault::kWatchesExpire,   Fault::kNodeLost,       Fault::kFreezes,
+    Fault::kWatchBreaks,   Fault::kViewsStall,      Fault::kReadsFail,      Fault::kImexEnds,
+    Fault::kDaemonDies,    Fault::kForeignNotFound, Fault::kForeignConflict};
 
 // The revision at which a process sees a kind (by plural).
 using Views = std::map<std::string, std::int64_t>;

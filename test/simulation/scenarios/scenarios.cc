@@ -204,6 +204,31 @@ void DeleteChildren(World& world) {
   world.Rest("the workload ends");
 }
 
+// kubectl delete daemonset --cascade=orphan under a job. The daemons run on, and the next DaemonSet
+// adopts them.
+void OrphanDaemons(World& world) {
+  Workload& job = Form(world, {"node-a", "node-b", "node-d"});
+  const ObjectPtr domain = world.Get(Kind::kComputeDomain, kJob.key);
+  const kube::ObjectKey key = {.ns = std::string(kDriverNamespace),
+                               .name = DaemonName(domain ? domain->uid() : "none")};
+  (void)world.cluster().store().Delete("user", Kind::kDaemonSet, key, {.propagation = "Orphan"});
+  world.Rest("the DaemonSet is back");
+  job.Finish();
+  world.Rest("the workload ends");
+}
+
+// As a policy engine and the controller do that disagree.
+void RepairsUndone(World& world) {
+  Workload& job = Form(world, {"node-a", "node-b", "node-d"});
+  world.UndoRepairs(true);
+  world.RunFor(std::chrono::minutes(3));
+  world.UndoRepairs(false);
+  world.RunFor(std::chrono::minutes(4));  // The condition ends two minutes after the last repair.
+  world.Rest("the last repair stays");
+  job.Finish();
+  world.Rest("the workload ends");
+}
+
 // Root on a node gives it the label of a domain that no pod of which is there: once while the job
 // runs, and once more.
 void LiarOnANode(World& world) {
@@ -984,6 +1009,21 @@ const std::vector<Scenario>& Scenarios() {
           .what = "Pods of one node share a claim, and end one after the other",
           .nodes = kOneClique,
           .run = SharedClaim,
+      },
+      {
+          .name = "orphan-daemons",
+          .alias = "W40",
+          .what = "A user deletes the DaemonSet and leaves its daemons, which the next one adopts",
+          .nodes = kFourNodes,
+          .run = OrphanDaemons,
+      },
+      {
+          .name = "repairs-undone",
+          .alias = "W41",
+          .what = "Another client undoes each repair for minutes",
+          .nodes = kFourNodes,
+          .run = RepairsUndone,
+          .never_rests = true,
       },
       {
           .name = "controller-away",

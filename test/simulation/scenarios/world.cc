@@ -119,6 +119,10 @@ http::Response Missing(Fault fault) {
   }
   response.status = reply.code;
   response.body = json::Serialize(reply.status);
+  if (fault == Fault::kForeignNotFound || fault == Fault::kForeignConflict) {
+    response.status = fault == Fault::kForeignNotFound ? 404 : 409;
+    response.body = "<html>default backend</html>";
+  }
   return response;
 }
 
@@ -305,6 +309,33 @@ bool World::StepUser() {
   return true;
 }
 
+// One write at a time, each as soon as the controller has repaired what it undid.
+bool World::StepUndoer() {
+  if (!undoes_repairs_) return false;
+  for (const auto& [key, set] : All(Kind::kDaemonSet)) {
+    const std::string generation = std::to_string(set->meta()["generation"].AsInt().value_or(0));
+    const std::string& stamp = At(set->meta(), {"annotations", kTemplateHashAnnotation}).AsString();
+    if (set->deleting() || !stamp.ends_with(":" + generation)) continue;
+    UserEdits(Kind::kDaemonSet, key, [&](json::Value& object) {
+      object["spec"]["template"]["metadata"]["annotations"]["edited"] = generation;
+    });
+    return true;
+  }
+  for (const auto& [key, clique] : All(Kind::kClique)) {
+    if (clique->deleting() || clique->Label(kDomainLabel).empty()) continue;
+    UserEdits(Kind::kClique, key,
+              [](json::Value& object) { object["metadata"]["labels"].Erase(kDomainLabel); });
+    return true;
+  }
+  for (const auto& [key, domain] : All(Kind::kComputeDomain)) {
+    if (domain->deleting() || !domain->HasFinalizer(kFinalizer)) continue;
+    UserEdits(Kind::kComputeDomain, key,
+              [](json::Value& object) { object["metadata"].Erase("finalizers"); });
+    return true;
+  }
+  return false;
+}
+
 void World::LoseNode() {
   system_.pace = kLongestWindow;
   Note("-- " + kLostNode + " falls silent");
@@ -329,7 +360,12 @@ void World::StartReplica(std::size_t slot, std::map<std::string, Revision> stale
                                   .skew = SkewOf(spec_, slot)};
   replicas_[slot] = std::make_unique<Replica>(
       cluster_.server(), options,
-      [this, client](const http::Request& request) { return ServeRequest(client, request); },
+      [this, client](const http::Request& request) {
+        base::Result<http::Response> reply = ServeRequest(client, request);
+        const auto hears = FindMutant(spec_.mutant)->hears;
+        if (hears != nullptr && reply) *reply = hears(request, *std::move(reply));
+        return reply;
+      },
       [this, client](const http::Request& request) { return OpenWatch(client, request); });
 }
 
@@ -469,6 +505,8 @@ base::Result<Reply> World::InjectFault(const std::string& client, const http::Re
     case Fault::kForbidden:
     case Fault::kTooManyRequests:
     case Fault::kServerError:
+    case Fault::kForeignNotFound:
+    case Fault::kForeignConflict:
       return Reply(Missing(spec_.fault));
     case Fault::kUserDeletes:
       UserDeletes(*first_);
@@ -561,7 +599,7 @@ bool World::StepRandomActor() {
   for (const std::size_t one : order) {
     const std::size_t rest = one - std::min(one, peers.size());
     const bool moved = one < peers.size() ? peers[one]->Step(cluster_.now())
-                       : rest == 0        ? StepUser()
+                       : rest == 0        ? StepUser() || StepUndoer()
                        : rest == 1        ? spec_.own_daemons && daemons_.Step()
                                           : StepReplica(rest - 2);
     if (moved) return true;
@@ -576,7 +614,7 @@ bool World::StepActors() {
     LetPeersLag();
     return StepRandomActor();
   }
-  bool moved = StepUser();
+  bool moved = StepUser() || StepUndoer();
   for (std::size_t slot = 0; slot < replicas_.size(); ++slot) {
     // One replica goes a step at a time; of two the seed says how many each makes before the other.
     const std::uint64_t steps = spec_.two_leaders ? random_() % 4 : 1;
@@ -752,6 +790,7 @@ void World::TidyUp() {
   }
   quotas_.clear();
   refused_.reset();
+  undoes_repairs_ = false;
   for (Workload* job : jobs_) job->Finish();
   RunToRest("the jobs end");
 }

@@ -86,6 +86,9 @@ class World {
   // Refuses the controller's writes of the kind with 403. Empty stops that.
   void RefuseWrites(std::optional<Kind> kind) { refused_ = kind; }
   void UserLabelsNode(const std::string& node, const std::string& value);  // Empty removes it.
+  // While true, another client undoes each repair at once: it edits the DaemonSet, and takes the
+  // finalizer off domains and the label off cliques.
+  void UndoRepairs(bool undoes) { undoes_repairs_ = undoes; }
   // Replaces every controller process by one that gives daemons this image.
   void UpgradeController(const std::string& image);
   // Kills every controller process, and starts new ones when `meanwhile`, which has no Rest(), is
@@ -130,6 +133,7 @@ class World {
   void KillDaemon(const std::string& client);
   bool StepReplica(std::size_t slot);
   bool StepUser();
+  bool StepUndoer();
   bool StepRandomActor();
   bool StepActors();
   void LetPeersLag();  // Including new peers.
@@ -168,6 +172,7 @@ class World {
   std::map<std::string, std::size_t> quotas_ = {};  // For claim templates, by namespace.
   std::optional<Kind> refused_ = {};                // The kind whose writes fail.
   Time reads_fail_until_ = {};                      // Reads of RunSpec::stale.
+  bool undoes_repairs_ = false;
   bool is_quiet_ = false;  // No request is expected, so no fault can happen.
   int steps_ = 0;
   std::vector<Workload*> jobs_;

@@ -57,7 +57,8 @@ struct Verdict {
 // node takes part. Pending pods add their reason.
 [[nodiscard]] Verdict JudgeReady(const StatusInput& input, const Verdict& accepted,
                                  const Verdict& provisioned, const Verdict& members);
-// Empty unless another controller wrote the domain's status in the last minutes.
+// Empty unless NVIDIA's controller wrote the domain's status in the last minutes, or another client
+// undoes what cdom writes.
 [[nodiscard]] Verdict JudgeConflicted(const StatusInput& input);
 // Returns when JudgeConflicted() changes by itself.
 [[nodiscard]] RequeueAfter UntilConflictEnds(const Memory& memory, base::Clock::TimePoint now);

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "controller/api/names.h"
 #include "controller/compute_domain/status/conditions/condition.h"
 
@@ -9,12 +11,28 @@ namespace {
 // a node joins or leaves.
 constexpr std::chrono::minutes kShownFor{10};
 
+// Returns whether another client undoes a write, other than that of the status. Status cannot tell
+// who undoes it: two leaders would go on to differ in this condition.
+bool IsTold(const Retry& retry) {
+  return !retry.undone.empty() && retry.concern != Concern::kStatus;
+}
+
+// The write is repeated ever more rarely, and forgotten if it is not undone for two minutes.
+Verdict JudgeUndone(const Memory& memory) {
+  for (const auto& [action, retry] : memory.retries) {
+    if (IsTold(retry)) return {"True", api::kReasonWritesUndone, retry.undone};
+  }
+  return {};
+}
+
 }  // namespace
 
 // The message names no time, so that further writes do not change it.
 Verdict JudgeConflicted(const StatusInput& input) {
   const auto& writes = input.observed.memory.foreign_writes;
-  if (!writes || !writes->seen || input.now.monotonic >= *writes->seen + kShownFor) return {};
+  if (!writes || !writes->seen || input.now.monotonic >= *writes->seen + kShownFor) {
+    return JudgeUndone(input.observed.memory);
+  }
   return {"True", api::kReasonOtherControllerWrites,
           "NVIDIA's controller also writes the status of this domain, although cdom's leads. Each "
           "undoes what the other wrote. For administrators: stop one of them, or let both elect "
@@ -26,6 +44,10 @@ RequeueAfter UntilConflictEnds(const Memory& memory, base::Clock::TimePoint now)
   const auto& writes = memory.foreign_writes;
   if (writes && writes->seen) {
     static_cast<void>(requeue_after.IsDue(*writes->seen + kShownFor - now));
+  }
+  const auto is_undone = [](const auto& one) { return IsTold(one.second); };
+  if (std::ranges::any_of(memory.retries, is_undone)) {
+    requeue_after.AtMost(UntilForgotten(memory, now));
   }
   return requeue_after;
 }

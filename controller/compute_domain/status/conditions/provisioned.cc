@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "controller/api/names.h"
 #include "controller/compute_domain/model/ownership.h"
 #include "controller/compute_domain/model/spec.h"
@@ -8,12 +10,33 @@ namespace compute_domain {
 
 namespace {
 
+// Returns whether a DaemonSet without the annotation was made by cdom, not by NVIDIA's controller:
+// its pods or its claim template have what cdom gave them.
+bool HasLostItsAnnotation(const Observed& observed, const api::DaemonSet& set) {
+  if (!IsDaemonSet(observed, set) || !set.template_hash.empty()) return false;
+  const Children& children = observed.children;
+  return std::ranges::any_of(children.daemon_pods,
+                             [&](const api::DaemonPod& pod) {
+                               return IsMadeBy(pod, set.meta.uid) && !pod.template_hash.empty();
+                             }) ||
+         std::ranges::any_of(children.templates, [&](const api::ResourceClaimTemplate& found) {
+           return IsDaemonTemplate(observed, found) && !found.template_hash.empty();
+         });
+}
+
 // Describes problems that do not affect the domain. Empty if there are none.
 std::string Remarks(const StatusInput& input) {
   const Observed& observed = input.observed;
   const std::optional<Failure>& left_undone = input.analysis.left_undone;
   std::string remarks;
   if (left_undone) remarks += " Not done yet: " + left_undone->message;
+  for (const api::DaemonSet& set : observed.children.daemon_sets) {
+    if (!HasLostItsAnnotation(observed, set)) continue;
+    remarks += " DaemonSet " + kube::ToString(set.meta.key) + " has lost its annotation " +
+               std::string(api::kTemplateHashAnnotation) +
+               ": edits of it stay, and it gets no update. To change that, delete it while no pod "
+               "uses the domain.";
+  }
   std::vector<std::string> nobodys;
   for (const api::Clique& clique : observed.children.cliques) {
     const bool is_nobodys = clique.id.empty() && IsClique(observed, clique);
