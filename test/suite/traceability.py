@@ -19,7 +19,7 @@ REPO = one.REPO
 PROMISES = REPO / "test/promises.md"
 PAGE = REPO / "test/traceability.md"
 ROW = re.compile(r"^\| ([A-Z]\d+) \|")
-# Who reads these has a reference of ids; behind REV3_ stands the id of a fault that was found, which is no promise.
+# Who reads these has a reference of ids; behind REV3_ or REV4_ stands the id of a fault that was found, which is no promise.
 CARRIED = re.compile(r"(?<![A-Za-z0-9])([BNPX]\d+)(?![A-Za-z0-9])")
 HEAD = "<!-- Written by test/suite/traceability.py from promises.md and the names of tests: change those. -->\n\n"
 
@@ -34,7 +34,7 @@ def all_tests():
 
 def ids_of(name):
     """The ids that a test's name carries."""
-    case = re.sub(r"REV3_[A-Z]\d+", "", name.partition(".")[2] or name)
+    case = re.sub(r"REV\d_[A-Z]\d+", "", name.partition(".")[2] or name)
     return {found for word in case.split("_") for found in CARRIED.findall(word)}
 
 

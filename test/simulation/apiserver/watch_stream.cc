@@ -48,16 +48,28 @@ std::optional<std::string> WatchStream::FrameOf(const Change& change) const {
   return WatchFrame("DELETED", json::Serialize(last));
 }
 
+bool WatchStream::Shows(const Change& change) const {
+  const bool was = change.before && Selects(*change.before);
+  const bool is = change.type != Change::Type::kDeleted && Selects(*change.after);
+  return was || is;
+}
+
 const Change* WatchStream::Peek(Revision view) {
   const auto& places = history_->ChangesOf(kind_->kind);
   for (; next_ < places.size(); ++next_) {
     const Change& change = history_->changes()[places[next_]];
     if (change.revision() > view) return nullptr;
-    const bool was = change.before && Selects(*change.before);
-    const bool is = change.type != Change::Type::kDeleted && Selects(*change.after);
-    if (was || is) return &change;
+    if (Shows(change)) return &change;
   }
   return nullptr;
+}
+
+bool WatchStream::IsBehind() const {
+  const auto& places = history_->ChangesOf(kind_->kind);
+  for (std::size_t i = next_; i < places.size(); ++i) {
+    if (Shows(history_->changes()[places[i]])) return true;
+  }
+  return false;
 }
 
 std::optional<std::string> WatchStream::Next(Revision view) {

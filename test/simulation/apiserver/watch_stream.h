@@ -33,6 +33,8 @@ class WatchStream {
   [[nodiscard]] std::chrono::seconds timeout() const { return timeout_; }
   // Returns the revision up to which the client has seen everything.
   [[nodiscard]] Revision position() const { return position_; }
+  // Returns whether there are changes that the client has not seen.
+  [[nodiscard]] bool IsBehind() const;
 
   // Returns the next frame, with newline, from a server that knows the state up to `view`. Empty if
   // there is none.
@@ -50,6 +52,7 @@ class WatchStream {
   [[nodiscard]] std::optional<std::string> NextWhole(Revision view);
   [[nodiscard]] std::optional<std::string> FrameOf(const Change& change) const;
   [[nodiscard]] bool Selects(const Object& object) const;
+  [[nodiscard]] bool Shows(const Change& change) const;
   // Skips changes that this watch does not show. Returns the next change that it shows. Null if
   // `view` has none.
   [[nodiscard]] const Change* Peek(Revision view);

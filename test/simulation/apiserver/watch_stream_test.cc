@@ -69,10 +69,12 @@ TEST_F(WatchStreamTest, ObjectThatComesToMatchASelectorIsAddedAndOneThatLeavesIt
   Label("x");
   Label("z");
   Label("w");
+  EXPECT_TRUE(stream.IsBehind());
   EXPECT_EQ(Show(stream.Next()), "ADDED 503");
   const auto left = stream.Next();
   EXPECT_EQ(Show(left), "DELETED 504");
   EXPECT_NE(left->find("\"a\":\"x\""), std::string::npos) << "with its earlier content";
+  EXPECT_FALSE(stream.IsBehind()) << "it does not show the last change";
   EXPECT_EQ(Show(stream.Next()), "");
 }
 

@@ -8,14 +8,21 @@ namespace simulation {
 namespace {
 
 constexpr auto kBookmarkPeriod = std::chrono::seconds(60);  // As the API server sends them.
+constexpr auto kSilentFor = std::chrono::seconds(60);       // As a load balancer cuts what is idle.
 
 }  // namespace
+
+Time Watcher::EndOfStream() const {
+  const auto timeout = stream_->timeout();
+  return opened_ + (IsSilent() ? std::min<std::chrono::seconds>(timeout, kSilentFor) : timeout);
+}
 
 std::optional<std::string> Watcher::NextFrame(Revision view) {
   if (late_) {
     if (clock_.StoreTime() < late_->due) return {};
     return std::exchange(late_, {})->text;
   }
+  if (IsSilent() && !is_expired_) return {};
   std::optional<std::string> frame =
       std::exchange(is_expired_, false) ? stream_->Expire() : stream_->Next(view);
   if (!frame && clock_.StoreTime() - last_frame_ >= kBookmarkPeriod)
@@ -39,7 +46,7 @@ bool Watcher::MoveStream(Revision view) {
     }
     return true;
   }
-  if (late_ || clock_.StoreTime() - opened_ < stream_->timeout()) return false;
+  if (late_ || clock_.StoreTime() < EndOfStream()) return false;
   stream_.reset();
   reflector_.OnStreamEnd(clock_.Now(), {});
   return true;
@@ -74,6 +81,7 @@ bool Watcher::Step(Revision view) {
     case kube::Reflector::Next::Kind::kWait:
       return false;
     case kube::Reflector::Next::Kind::kSend:
+      view = std::min(view, std::exchange(old_list_, {}).value_or(view));
       // The reply of a lagging server shows no new state, so no fault happens at it.
       reflector_.OnReply(clock_.Now(), view == kNewest
                                            ? serve_(next.request)
@@ -88,7 +96,11 @@ bool Watcher::Step(Revision view) {
 
 std::optional<Time> Watcher::NextDue() const {
   if (late_) return late_->due;
-  if (stream_) return std::min(last_frame_ + kBookmarkPeriod, opened_ + stream_->timeout());
+  if (stream_ && IsSilent()) {
+    const Time end = EndOfStream();
+    return until_ ? std::min(end, clock_.ToWall(*until_)) : end;
+  }
+  if (stream_) return std::min(last_frame_ + kBookmarkPeriod, EndOfStream());
   return until_ ? std::optional(clock_.ToWall(*until_)) : std::nullopt;
 }
 

@@ -3,8 +3,11 @@
 // It moves one request or one frame at a time. For one thread. The arguments must outlive it.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -42,10 +45,22 @@ class Watcher {
     return reflector_.problem().kind == kube::ReflectorProblem::Kind::kForbidden &&
            !reflector_.options().cost_without.empty();
   }
-  // Returns whether nothing is in flight.
-  [[nodiscard]] bool IsAtRest() const { return stream_ && !late_; }
+  // Returns whether nothing is in flight, and nothing is hidden by a silent watch.
+  [[nodiscard]] bool IsAtRest() const {
+    return stream_ && !late_ && !(IsSilent() && stream_->IsBehind());
+  }
   // Answers an open watch with 410: its version is too old.
   void Expire() { is_expired_ = stream_.has_value(); }
+  // From now on each watch is accepted, delivers nothing and ends after a minute.
+  void Silence() { well_after_lists_ = std::numeric_limits<std::uint64_t>::max(); }
+  // The same until the next LIST, as after a restore of etcd: the version of a watch is too new.
+  void SilenceUntilListed() { well_after_lists_ = reflector_.lists() + 1; }
+  // Answers the open watch with 410, and the next LIST with the state at `view`, or with an earlier
+  // one that is older than what the reflector has seen. REQUIRES: IsAtRest().
+  void GoBack(Revision view) {
+    Expire();
+    old_list_ = std::min(view, stream_->position() - 1);
+  }
   // Breaks the connection of an open watch of at least this age, in the middle of its next event.
   void Break(std::chrono::seconds lived) {
     if (stream_ && clock_.StoreTime() - opened_ >= lived) stream_->Break();
@@ -60,6 +75,8 @@ class Watcher {
   bool MoveStream(Revision view);
   void Open(const http::Request& request, Revision view);
   [[nodiscard]] std::optional<std::string> NextFrame(Revision view);
+  [[nodiscard]] bool IsSilent() const { return reflector_.lists() < well_after_lists_; }
+  [[nodiscard]] Time EndOfStream() const;
 
   kube::Reflector& reflector_;
   ApiServer& server_;
@@ -73,6 +90,8 @@ class Watcher {
   Time opened_ = {};
   Time last_frame_ = {};
   bool is_expired_ = false;
+  std::uint64_t well_after_lists_ = 0;                // Its watches are silent until so many LISTs.
+  std::optional<Revision> old_list_ = {};             // The state that the next LIST shows.
   std::optional<base::Clock::TimePoint> until_ = {};  // Waits until then.
 };
 

@@ -247,7 +247,7 @@ class ReleaseCheck {
     return std::ranges::any_of(daemons->second, [&](const auto& item) {
       const auto& [daemon, until] = item;
       return (!ip || *ip == daemon.second) &&
-             (!until || Lateness(system_, *until, now) <= system_.delay);
+             (!until || Lateness(system_, *until, now) <= system_.delay + system_.silence);
     });
   }
 

@@ -49,6 +49,9 @@ struct SystemUnderTest {
   std::chrono::seconds pace{4};
   // How far its caches may lag behind each other, and behind its own writes.
   std::chrono::seconds view_lag{0};
+  // How long changes of a kind may stay hidden, because its watches are silent. Then it is listed,
+  // again and again.
+  std::chrono::seconds silence{0};
   std::vector<Excuse> excuses = {};
   // How far the wall clocks of its hosts may differ from the truth, and by how much they run too
   // fast.
@@ -176,7 +179,8 @@ struct Oracle {
 [[nodiscard]] Violations DeletionCompletes(const ApiServer& server, const SystemUnderTest& system);
 // L3: at rest, nothing is left of a deleted domain.
 [[nodiscard]] Violations NothingLeaked(const ApiServer& server, const SystemUnderTest& system);
-// Q2: from request `since` on, only watches, Lease requests and updates of Event counts are sent.
+// Q2: from request `since` on, only watches, Lease requests and updates of Event counts are sent,
+// and LISTs of a kind whose watches are silent.
 [[nodiscard]] Violations QuietAtRest(const ApiServer& server, const SystemUnderTest& system,
                                      std::size_t since);
 

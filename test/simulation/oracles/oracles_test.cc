@@ -920,6 +920,8 @@ TEST_F(OraclesTest, Q2SeesAnyRequestAtRestButWatchesAndTheLease) {
   ASSERT_EQ(QuietAtRest(server, system, since).size(), 1U);
   EXPECT_EQ(QuietAtRest(server, system, since).front(),
             "Q2 QuietAtRest: controller sent list nodes");
+  system.silence = std::chrono::seconds(1);
+  EXPECT_TRUE(QuietAtRest(server, system, since).empty()) << "its watch is silent";
 }
 
 }  // namespace

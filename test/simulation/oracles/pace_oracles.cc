@@ -71,7 +71,7 @@ void AddWrongsOfStatus(const GroundTruth& truth, const SystemUnderTest& system,
   const auto add = [&](const char* oracle, const std::string& sentence,
                        std::chrono::seconds more = std::chrono::seconds(0)) {
     wrongs.emplace(std::string(oracle) + kube::ToString(domain.key()) + " " + sentence,
-                   system.delay + more);
+                   system.delay + system.silence + more);
   };
   const auto servers = FindServers(truth, system, domain.uid());
   const std::set<std::string> users = NodesWithChannels(truth, domain);
@@ -92,8 +92,8 @@ void AddWrongsOfStatus(const GroundTruth& truth, const SystemUnderTest& system,
   for (const auto& [node, server] : servers) {
     if (shown.contains(node) || is_strange(node)) continue;
     if (!IsInClique(truth, system, domain.uid(), node, server)) continue;
-    add("L5 StatusFollows: ", "does not show " + node + " Ready, where a daemon serves",
-        system.pace);
+    add("L5 StatusFollows: ",
+        "does not show " + node + " Ready, where a daemon serves at " + server.ip, system.pace);
   }
   if (FindCondition(domain.value(), "Ready")["status"].AsString() != "True") return;
   for (const auto& [key, node] : truth.Live(Kind::kNode)) {
@@ -117,7 +117,7 @@ Wrongs FindWrongs(const GroundTruth& truth, const SystemUnderTest& system) {
     const DomainRecord* record = truth.FindDomain(node->Label(kDomainLabel));
     if (record == nullptr || record->exists) continue;
     wrongs.emplace("L4 NodesAreFreed: " + key.name + " has the label of a domain that is gone",
-                   kUnlabelled + system.delay);
+                   kUnlabelled + system.delay + system.silence);
   }
   return wrongs;
 }
@@ -245,12 +245,13 @@ struct CalledReady {
 bool HadCause(const OracleContext& context, const GroundTruth& truth, const Change& change,
               const CalledReady& since, bool is_condition) {
   if (HasCause(truth, context.system, *change.before, is_condition)) return true;
-  const auto lag = context.system.view_lag;
+  const auto lag = context.system.view_lag + context.system.silence;
   GroundTruth past;
   for (const Change& next : context.server.store().history().changes()) {
     if (next.revision() >= change.revision()) return false;
     // It is as in `past` until now. Leases and Events say nothing of members.
-    const bool is_told = Lateness(context.system, next.time, change.time) <= kToldWithin;
+    const bool is_told =
+        Lateness(context.system, next.time, change.time) <= kToldWithin + context.system.silence;
     const bool is_since =
         next.revision() > since.revision || (lag > seconds(0) && next.time >= since.time - lag);
     const bool counts =

@@ -255,6 +255,9 @@ TEST_F(ReadinessTest, S21TakesNoCauseThatIsLongOver) {
   EXPECT_TRUE(Contains(Check(), "took back status.status of train/cd-1"));
   system.excuses.push_back({.from = cluster.now() - seconds(31), .until = cluster.now()});
   EXPECT_EQ(Check(), "") << "a fault kept it from being told";
+  system.excuses.clear();
+  system.silence = seconds(31);
+  EXPECT_EQ(Check(), "") << "a silent watch did";
 }
 
 TEST_F(ReadinessTest, S21TakesAMissingChildAsACause) {

@@ -177,7 +177,7 @@ inline bool AffectsAnyRequest(const FaultSpec& spec) {
   if (spec.fault == Fault::kWatchBreaks) return spec.at_watches;
   return spec.fault != Fault::kConflict && spec.fault != Fault::kUserDeletes &&
          spec.fault != Fault::kUserRecreates && spec.fault != Fault::kImexEnds &&
-         spec.fault != Fault::kDaemonDies;
+         spec.fault != Fault::kDaemonDies && spec.fault != Fault::kRestored;
 }
 
 // Sweeps, expects all runs to be clean, and counts the faults.

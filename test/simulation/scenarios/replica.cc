@@ -46,6 +46,7 @@ Replica::Replica(ApiServer& server, ReplicaOptions options, Serve serve, const O
   for (kube::Reflector& reflector : controller_.reflectors()) {
     watches_.emplace_back(reflector, server, options_.client, serve_, clock_, DrawLag(), open);
   }
+  for (const std::string& kind : options_.silent) Silence(kind);
 }
 
 Revision Replica::ViewOf(const kube::Reflector& reflector) const {
@@ -94,6 +95,23 @@ void Replica::ExpireWatches() {
 
 void Replica::BreakWatches(std::chrono::seconds lived) {
   for (Watcher& watch : watches_) watch.Break(lived);
+}
+
+void Replica::Silence(const std::string& kind) {
+  for (Watcher& watch : watches_) {
+    if (watch.reflector().options().resource.plural == kind) watch.Silence();
+  }
+}
+
+void Replica::GoBack(const std::map<std::string, Revision>& kinds) {
+  for (Watcher& watch : watches_) {
+    const auto it = kinds.find(watch.reflector().options().resource.plural);
+    if (it == kinds.end() || !watch.IsOpen()) {
+      watch.SilenceUntilListed();
+    } else {
+      watch.GoBack(it->second);
+    }
+  }
 }
 
 bool Replica::StepWatch(Watcher& watch) {

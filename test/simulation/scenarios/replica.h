@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,6 +39,7 @@ struct ReplicaOptions {
   // Lists and watches of these kinds (by plural) show only the state at the revision, until
   // CatchUp().
   std::map<std::string, Revision> stale = {};
+  std::set<std::string> silent = {};  // Kinds (by plural) whose watches are silent; see Silence().
   std::uint64_t seed = 1;
   Skew skew = {};  // Error of its host's clock.
 };
@@ -67,6 +69,11 @@ class Replica {
   [[nodiscard]] bool IsFrozen() const { return clock_.StoreTime() < frozen_until_; }
   // From now on it sees no later state of that kind than `view`.
   void FallBehind(const std::string& kind, Revision view) { options_.stale[kind] = view; }
+  // From now on the watches of that kind are accepted, deliver nothing and end after a minute.
+  void Silence(const std::string& kind);
+  // As after a restore of etcd: a LIST of each of `kinds` goes back to the revision, and the
+  // watches of the others are silent until the next LIST of each. REQUIRES: WatchesAll().
+  void GoBack(const std::map<std::string, Revision>& kinds);
   // Shows it the newest state again. Returns false if it saw that already.
   bool CatchUp() { return !std::exchange(options_.stale, {}).empty(); }
   // Answers each open watch with 410: its version is too old.
@@ -75,6 +82,12 @@ class Replica {
   void BreakWatches(std::chrono::seconds lived);
   [[nodiscard]] bool HasOpenWatch() const {
     return std::ranges::any_of(watches_, &Watcher::IsOpen);
+  }
+  // Returns whether every watch that it has permission for is open, and no frame is late.
+  [[nodiscard]] bool WatchesAll() const {
+    return std::ranges::all_of(watches_, [](const Watcher& watch) {
+      return watch.IsAtRest() || watch.IsDoneWithout();
+    });
   }
 
   // Returns the maximum number of passes that ran at once.

@@ -12,7 +12,7 @@ namespace simulation {
 
 namespace {
 
-constexpr std::array<std::pair<Fault, std::string_view>, 20> kFaultNames = {{
+constexpr std::array<std::pair<Fault, std::string_view>, 22> kFaultNames = {{
     {Fault::kNone, "none"},
     {Fault::kCrashBefore, "crash-before"},
     {Fault::kCrashAfter, "crash-after"},
@@ -33,6 +33,8 @@ constexpr std::array<std::pair<Fault, std::string_view>, 20> kFaultNames = {{
     {Fault::kDaemonDies, "daemon-dies"},
     {Fault::kForeignNotFound, "foreign-404"},
     {Fault::kForeignConflict, "foreign-409"},
+    {Fault::kWatchesSilent, "watches-silent"},
+    {Fault::kRestored, "restored"},
 }};
 static_assert(kFaultNames.size() == kAllFaults.size() + 1);
 
@@ -68,7 +70,10 @@ std::pair<std::string, std::string> ReadWord(const std::string& word) {
 
 }  // namespace
 
-bool IsOfKinds(Fault fault) { return fault == Fault::kViewsStall || fault == Fault::kReadsFail; }
+bool IsOfKinds(Fault fault) {
+  return fault == Fault::kViewsStall || fault == Fault::kReadsFail ||
+         fault == Fault::kWatchesSilent || fault == Fault::kRestored;
+}
 
 bool IsPlain(const RunSpec& spec) {
   return spec.fault == Fault::kNone && !spec.two_leaders && !spec.standby && !spec.mixed &&
@@ -92,6 +97,8 @@ bool ChangesNothing(const RunSpec& spec) {
     case Fault::kReadsFail:
     case Fault::kForeignNotFound:
     case Fault::kForeignConflict:
+    case Fault::kWatchesSilent:
+    case Fault::kRestored:
       return true;
     case Fault::kUserDeletes:
     case Fault::kUserRecreates:

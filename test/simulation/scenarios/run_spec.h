@@ -35,13 +35,18 @@ enum class Fault {
   kDaemonDies,       // A daemon's process dies, and its IMEX with it.
   kForeignNotFound,  // A proxy answers with its own page: 404, or 409; nothing happens.
   kForeignConflict,
+  kWatchesSilent,  // From now on the controller's watches of RunSpec::stale deliver nothing, and
+                   // end each minute. Reads tell the truth.
+  kRestored,       // A LIST of RunSpec::stale goes back, as after a restore of etcd. The watches
+                   // of the other kinds are silent until their next LIST.
 };
 inline constexpr std::array kAllFaults = {
-    Fault::kCrashBefore,   Fault::kCrashAfter,      Fault::kReplyLost,      Fault::kConflict,
-    Fault::kForbidden,     Fault::kTooManyRequests, Fault::kServerError,    Fault::kUserDeletes,
-    Fault::kUserRecreates, Fault::kWatchesExpire,   Fault::kNodeLost,       Fault::kFreezes,
-    Fault::kWatchBreaks,   Fault::kViewsStall,      Fault::kReadsFail,      Fault::kImexEnds,
-    Fault::kDaemonDies,    Fault::kForeignNotFound, Fault::kForeignConflict};
+    Fault::kCrashBefore,   Fault::kCrashAfter,      Fault::kReplyLost,       Fault::kConflict,
+    Fault::kForbidden,     Fault::kTooManyRequests, Fault::kServerError,     Fault::kUserDeletes,
+    Fault::kUserRecreates, Fault::kWatchesExpire,   Fault::kNodeLost,        Fault::kFreezes,
+    Fault::kWatchBreaks,   Fault::kViewsStall,      Fault::kReadsFail,       Fault::kImexEnds,
+    Fault::kDaemonDies,    Fault::kForeignNotFound, Fault::kForeignConflict, Fault::kWatchesSilent,
+    Fault::kRestored};
 
 // The revision at which a process sees a kind (by plural).
 using Views = std::map<std::string, std::int64_t>;
@@ -59,7 +64,8 @@ struct RunSpec {
   // The stale kinds, such as "nodes+pods@1017". After a crash the next process sees them at that
   // revision, or at the start of the run if there is none, until it comes to rest. With kViewsStall
   // the running process sees them at that revision, or in the newest state. With kReadsFail reads
-  // of them fail. Empty if none.
+  // of them fail, with kWatchesSilent their watches are silent, and with kRestored a LIST of them
+  // shows that revision, or the start of the run. Empty if none.
   std::string stale = {};
   // If true, the seed decides which actor moves next, and how late each actor and each cache of the
   // controller is. It also decides in which order eight workers send the requests of a step. If

@@ -49,6 +49,12 @@ constexpr auto kUnreadable = seconds(150);
 // What failed all the while is tried again.
 constexpr auto kSlowestRetry = seconds(35);
 
+// A silent watch is listed after five minutes. The LIST may fail for a minute before the view is
+// old.
+constexpr auto kSilence = minutes(6);
+// After a restore every kind is listed.
+constexpr auto kListed = seconds(10);
+
 // How long a node that joins waits for others at most.
 constexpr auto kLongestWindow = seconds(16);
 
@@ -356,6 +362,7 @@ void World::StartReplica(std::size_t slot, std::map<std::string, Revision> stale
                                   .image = system_.daemon_image,
                                   .rules = FindMutant(spec_.mutant)->rules,
                                   .stale = std::move(stale),
+                                  .silent = silent_,
                                   .seed = spec_.seed + static_cast<std::uint64_t>(processes_),
                                   .skew = SkewOf(spec_, slot)};
   replicas_[slot] = std::make_unique<Replica>(
@@ -385,6 +392,9 @@ bool World::Applies(Fault fault, const http::Request& request) const {
     case Fault::kImexEnds:
     case Fault::kDaemonDies:
       return daemons_.Victim(kLostNode) != nullptr;
+    case Fault::kRestored:
+      return std::ranges::all_of(replicas_,
+                                 [](const auto& replica) { return replica->WatchesAll(); });
     default:
       return true;
   }
@@ -467,17 +477,20 @@ void World::ExcuseFault() {
   const auto healing = ends_process ? kHealingOfProcess : kHealingOfRequest;
   const auto stands_still = spec_.fault == Fault::kFreezes     ? kFrozen
                             : spec_.fault == Fault::kReadsFail ? kUnreadable + kSlowestRetry
+                            : spec_.fault == Fault::kRestored  ? kListed
                                                                : seconds(0);
   system_.excuses.push_back(
       {.from = cluster_.now(), .until = cluster_.now() + stands_still + healing});
-  if (spec_.fault == Fault::kReadsFail) return;
+  if (spec_.fault == Fault::kReadsFail || spec_.fault == Fault::kWatchesSilent) return;
+  const Time ends = spec_.fault == Fault::kRestored ? system_.excuses.back().until : Time::max();
   const auto newest = spec_.fault == Fault::kViewsStall ? cluster_.store().revision() : start_;
   for (const auto& [kind, view] : ParseStale(spec_.stale, static_cast<std::int64_t>(newest))) {
     // Up to the next change it was the truth.
     const Numbered<Change>& changes = cluster_.store().history().changes();
     const auto next = std::ranges::upper_bound(changes, static_cast<Revision>(view), {},
                                                [](const Change& c) { return c.revision(); });
-    system_.excuses.push_back({.from = next == changes.end() ? cluster_.now() : next->time});
+    system_.excuses.push_back(
+        {.from = next == changes.end() ? cluster_.now() : next->time, .until = ends});
   }
 }
 
@@ -549,6 +562,23 @@ base::Result<Reply> World::InjectFault(const std::string& client, const http::Re
       system_.view_lag = kUnreadable + kSlowestRetry;
       for (const auto& replica : replicas_) replica->BreakWatches(seconds(0));
       break;
+    case Fault::kWatchesSilent:
+      system_.silence = kSilence;
+      for (const auto& [kind, revision] : ParseStale(spec_.stale, 0)) silent_.insert(kind);
+      for (const auto& replica : replicas_) {
+        for (const std::string& kind : silent_) replica->Silence(kind);
+      }
+      break;
+    case Fault::kRestored: {
+      system_.view_lag = kStaleMax;
+      std::map<std::string, Revision> kinds;
+      for (const auto& [kind, revision] :
+           ParseStale(spec_.stale, static_cast<std::int64_t>(start_))) {
+        kinds[kind] = static_cast<Revision>(revision);
+      }
+      for (const auto& replica : replicas_) replica->GoBack(kinds);
+      break;
+    }
     case Fault::kImexEnds:
       daemons_.EndImex(*daemons_.Victim(kLostNode));
       break;
@@ -797,10 +827,11 @@ void World::TidyUp() {
 
 // With the run without a fault.
 void World::Compare() {
-  // With two leaders, or mixed order, actions of a user who does not wait for rest come at other
-  // times.
-  const bool is_same = ChangesNothing(spec_) && !((spec_.two_leaders || spec_.mixed) &&
-                                                  FindScenario(spec_.scenario)->order_matters);
+  // With two leaders, mixed order or a silent watch, actions of a user who does not wait for rest
+  // come at other times.
+  const bool has_own_times = spec_.two_leaders || spec_.mixed || system_.silence > seconds(0);
+  const bool is_same =
+      ChangesNothing(spec_) && !(has_own_times && FindScenario(spec_.scenario)->order_matters);
   if (expected_ == nullptr || !is_same) return;
   const bool is_one = std::ranges::any_of(
       *expected_, [&](const Course& course) { return CompareWith(course).empty(); });
@@ -817,6 +848,8 @@ Violations World::CompareWith(const Course& expected) const {
     std::ranges::move(FewMoreRequests(course_, expected, kMoreRequests),
                       std::back_inserter(violations));
   }
+  // A phase that must see a silent kind several times has the hour of RunPhase().
+  if (system_.silence > seconds(0)) return violations;
   seconds later = kHealedWithin;
   if (!spec_.stale.empty()) later += kStaleMax;
   // Each of three processes asks for what it may not read, at first often and then seldom.

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -173,7 +174,8 @@ class World {
   std::optional<Kind> refused_ = {};                // The kind whose writes fail.
   Time reads_fail_until_ = {};                      // Reads of RunSpec::stale.
   bool undoes_repairs_ = false;
-  bool is_quiet_ = false;  // No request is expected, so no fault can happen.
+  std::set<std::string> silent_ = {};  // Kinds whose watches are silent.
+  bool is_quiet_ = false;              // No request is expected, so no fault can happen.
   int steps_ = 0;
   std::vector<Workload*> jobs_;
   std::size_t lagging_ = 0;  // Number of the cluster's actors that lag.
