@@ -220,7 +220,8 @@ void Metrics::Watched(const std::deque<kube::Reflector>& reflectors) {
   if (watches_.empty()) {
     auto& lists =
         Counters(*registry_, "cdom_reflector_lists_total",
-                 "Full lists of a collection: the first one, and one after each lost position");
+                 "Full lists of a collection: the first one, and one after each lost position or 5 "
+                 "minutes of a silent watch");
     auto& watches =
         Counters(*registry_, "cdom_reflector_watches_total",
                  "Started watches of a collection. A renewal every 5 to 10 minutes is normal");

@@ -35,6 +35,8 @@ constexpr int kWatchTimeoutSpread = 301;  // Up to 600 s, at random: watches mus
 constexpr seconds kDriverGrace{5};        // The caller's own timeout comes first.
 // Changes that a watch missed arrive at once when it opens.
 constexpr nanoseconds kCatchesUpWithin = seconds(1);
+// A proof that the store is current holds this long. The API server sends a bookmark a minute.
+constexpr std::chrono::minutes kProvenFor{5};
 constexpr nanoseconds kVeryShort = seconds(1);  // A watch that ends sooner, empty, has failed.
 constexpr nanoseconds kShort = seconds(2);
 constexpr int kEmptyWatchesMax = 3;           // Then the version counts as expired.
@@ -69,8 +71,15 @@ Reflector::Reflector(ReflectorOptions options, ReflectorSink& sink, base::Random
 
 Reflector::Next Reflector::Poll(TimePoint now) {
   Next next;
-  if (stalls_at_) {
-    if (now < *stalls_at_) return {.until = *stalls_at_};
+  if (LacksProof(now)) {
+    next.abandon = stalls_at_.has_value();
+    EndWithoutProof(now);
+  } else if (stalls_at_) {
+    if (now < *stalls_at_) {
+      const TimePoint unproven_at = proven_at_ + kProvenFor;
+      const bool may_lack = std::holds_alternative<Watching>(state_) && now < unproven_at;
+      return {.until = may_lack ? std::min(*stalls_at_, unproven_at) : *stalls_at_};
+    }
     next.abandon = true;
     OnStall(now);
   }
@@ -114,17 +123,32 @@ http::Request Reflector::StartWatch(TimePoint now) {
 }
 
 // A proxy keeps the connection although the server behind it is dead. So a watch is renewed without
-// an error. If renewed watches stay silent, too, the server may be unable to serve the version.
+// an error.
 void Reflector::OnStall(TimePoint now) {
   stalls_at_.reset();
-  const Watching* watch = std::get_if<Watching>(&state_);
-  if (watch == nullptr) {
+  if (!std::holds_alternative<Watching>(state_)) {
     OnListError(now, {.code = ErrorCode::kDeadlineExceeded, .message = "no reply"});
     return;
   }
   logger_.Info("Renewing a watch without heartbeat", {{"resource", resource_.QualifiedName()}});
-  empty_watches_ = watch->frames == 0 ? empty_watches_ + 1 : 0;
-  if (empty_watches_ >= kEmptyWatchesMax) Relist();
+  empty_watches_ = 0;
+  if (now >= proven_at_ + kProvenFor) Relist();
+}
+
+// Returns whether to list instead of watching. A watch that is refused is retried, and its view
+// gets stale.
+bool Reflector::LacksProof(TimePoint now) const {
+  const auto* const watch = std::get_if<Watching>(&state_);
+  return watch != nullptr && (list_again_ || (watch->opened && now >= proven_at_ + kProvenFor));
+}
+
+void Reflector::EndWithoutProof(TimePoint now) {
+  logger_.Info(list_again_ ? "Listing again, as requested"
+                           : "Listing again, because a watch has been silent for 5 minutes",
+               {{"resource", resource_.QualifiedName()}, {"namespace", options_.ns}});
+  if (stalls_at_ && std::get<Watching>(state_).opened) current_at_ = now;
+  stalls_at_.reset();
+  Relist();
 }
 
 void Reflector::OnReply(TimePoint now, Result<http::Response> reply) {
@@ -246,6 +270,7 @@ void Reflector::OnListReply(TimePoint now, const http::Response& reply) {
   resource_version_ = list.version;
   has_synced_ = true;
   current_at_ = now;
+  proven_at_ = now;
   in_one_page_ = false;
   empty_watches_ = 0;
   state_ = Watching();
@@ -281,7 +306,7 @@ std::optional<Reflector::TimePoint> Reflector::CurrentAsOf(TimePoint now) const 
   if (!has_synced_) return {};
   const auto* const watch = std::get_if<Watching>(&state_);
   const bool is_open = watch != nullptr && stalls_at_ && watch->opened;
-  return is_open ? now : current_at_;
+  return std::min(is_open ? now : current_at_, proven_at_ + kProvenFor);
 }
 
 bool Reflector::HasCaughtUp(TimePoint now) const {
@@ -321,7 +346,9 @@ bool Reflector::OnStreamData(TimePoint now, std::string_view bytes) {
     const std::string frame = std::exchange(watch->buffer, std::string());
     if (!OnFrame(now, *watch, frame)) return false;
   }
-  return true;
+  if (!LacksProof(now)) return true;
+  EndWithoutProof(now);
+  return false;
 }
 
 bool Reflector::OnFrame(TimePoint now, Watching& watch, std::string_view frame) {
@@ -335,7 +362,7 @@ bool Reflector::OnFrame(TimePoint now, Watching& watch, std::string_view frame) 
     EndStream(now, error, version_is_fine ? Then::kGoOn : Then::kListAgain);
     return false;
   }
-  const Result<void> taken = event ? TakeEvent(*event) : tl::unexpected(event.error());
+  const Result<void> taken = event ? TakeEvent(now, *event) : tl::unexpected(event.error());
   if (!taken) {
     EndStream(now, Unavailable("read an event: " + taken.error().message), Then::kListAgain);
     return false;
@@ -349,7 +376,7 @@ bool Reflector::OnFrame(TimePoint now, Watching& watch, std::string_view frame) 
   return true;
 }
 
-Result<void> Reflector::TakeEvent(json::View event) {
+Result<void> Reflector::TakeEvent(TimePoint now, json::View event) {
   if (event["type"].IsNull()) return Invalid("it is no event");
   const std::string_view type = event["type"].AsString();
   const json::View object = event["object"];
@@ -367,17 +394,19 @@ Result<void> Reflector::TakeEvent(json::View event) {
     // The version changes after the store does: if the sink never returns, no change is skipped.
     sink_.Apply(object, type == "DELETED");
     resource_version_ = version;
+    proven_at_ = now;
     return {};
   }
   if (type != "BOOKMARK" && !std::exchange(unknown_type_logged_, true)) {
     logger_.Warning("Skipping watch events of an unknown type",
                     {{"resource", resource_.QualifiedName()}, {"type", std::string(type)}});
   }
-  if (IsOlder(version, resource_version_)) {
-    ++versions_gone_back_;
-  } else if (type == "BOOKMARK" && !version.empty()) {
+  // One that goes back is ignored, and proves nothing.
+  if (IsOlder(version, resource_version_)) return {};
+  if (type == "BOOKMARK" && !version.empty()) {
     sink_.Advance(version);
     resource_version_ = version;
+    proven_at_ = now;
   } else if (IsWellFormedVersion(version)) {
     resource_version_ = version;
   }
@@ -385,8 +414,9 @@ Result<void> Reflector::TakeEvent(json::View event) {
 }
 
 void Reflector::OnStreamEnd(TimePoint now, const Result<void>& result) {
-  const auto* const watch = std::get_if<Watching>(&state_);
+  auto* const watch = std::get_if<Watching>(&state_);
   if (!stalls_at_ || watch == nullptr) return;
+  if (!watch->opened) watch->opened = now;
   const nanoseconds lived = now - watch->started;
   if (!result && lived < kVeryShort) {
     stalls_at_.reset();
@@ -440,6 +470,7 @@ void Reflector::EndStream(TimePoint now, const Error& error, Then then) {
 void Reflector::Relist() {
   state_ = Listing();
   empty_watches_ = 0;
+  list_again_ = false;
 }
 
 void Reflector::BackOff(TimePoint now, const Error& error, Then then) {

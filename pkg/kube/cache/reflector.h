@@ -1,14 +1,18 @@
 // Keeps a store equal to one collection of the API server.
 //
 // It reads a paged LIST, then a WATCH. It resumes and renews the watch, and lists again when the
-// server requires it. If the resource has several versions, it reads one that the server serves.
+// server requires it, or when a watch has proven nothing for 5 minutes. An object, a bookmark or a
+// LIST proves that the store is current; a watch that is only open does not: after a restore of
+// etcd an API server accepts watches from versions that it does not have yet, and stays silent. If
+// the resource has several versions, it reads one that the server serves.
 //
 // A step function without threads, clocks or sockets: the caller asks Poll() what to do, does it,
 // and passes in the result. Production drives it from WatchLoop, the simulation from virtual time.
 //
 // For one thread.
 // Bounds: a page has 4 MiB (16 MiB if it holds one object), a frame 16 MiB. Back-off with
-// jitter is 0.8 s to 30 s, after a 403 or 404 at most 10 s (but see `cost_without`).
+// jitter is 0.8 s to 30 s, after a 403 or 404 at most 10 s (but see `cost_without`). A silent watch
+// costs one LIST in 5 minutes.
 // Source: client-go tools/cache/reflector.go for the numbers. Comments name the differences.
 #pragma once
 
@@ -115,8 +119,13 @@ class Reflector {
   // Ends the stream of a 200. `result` is an error if the connection failed. Ignored after a false.
   void OnStreamEnd(base::Clock::TimePoint now, const base::Result<void>& result);
 
-  // Returns when the sink was last known to match the collection: `now` while a watch is open.
-  // Empty if no list was read. A stalled watch counts as open until Poll() abandons it.
+  // Lists once more, although the watch is well: for an owner that knows of a restore. The next
+  // Poll() begins it. No effect if a list is due or in progress.
+  void ListAgain() { list_again_ = std::holds_alternative<Watching>(state_); }
+
+  // Returns when the sink was last known to match the collection: `now` while a watch is open, but
+  // at most 5 minutes after the last proof. Empty if no list was read. A stalled watch counts as
+  // open until Poll() abandons it.
   [[nodiscard]] std::optional<base::Clock::TimePoint> CurrentAsOf(base::Clock::TimePoint now) const;
   // Returns whether a watch has been open for one second. Events that the store missed before
   // arrive within that second.
@@ -130,7 +139,8 @@ class Reflector {
   // How often the reflector began a list and a watch, since the start.
   [[nodiscard]] std::uint64_t lists() const { return lists_; }
   [[nodiscard]] std::uint64_t watches() const { return watches_; }
-  // How often the server's resourceVersions went backwards, which the server promises not to do.
+  // How often a list or an object of a watch was older than what the reflector had seen, which the
+  // server promises not to send. It is so after a restore of etcd. Bookmarks do not count.
   [[nodiscard]] std::uint64_t versions_gone_back() const { return versions_gone_back_; }
 
  private:
@@ -159,6 +169,8 @@ class Reflector {
   [[nodiscard]] http::Request Start(TimePoint now);
   [[nodiscard]] http::Request StartWatch(TimePoint now);
   void OnStall(TimePoint now);
+  [[nodiscard]] bool LacksProof(TimePoint now) const;
+  void EndWithoutProof(TimePoint now);
   void OnDiscovery(TimePoint now, const base::Result<http::Response>& reply);
   void OnNotServed(TimePoint now, const base::Error& error);
   void OnListError(TimePoint now, const base::Error& error);
@@ -170,7 +182,7 @@ class Reflector {
   void Prosper(TimePoint now, const Watching& watch);
   void EndStream(TimePoint now, const base::Error& error, Then then);
   [[nodiscard]] bool OnFrame(TimePoint now, Watching& watch, std::string_view frame);
-  [[nodiscard]] base::Result<void> TakeEvent(json::View event);
+  [[nodiscard]] base::Result<void> TakeEvent(TimePoint now, json::View event);
 
   void Relist();
   void BackOff(TimePoint now, const base::Error& error, Then then);
@@ -201,6 +213,8 @@ class Reflector {
 
   bool has_synced_ = false;
   TimePoint current_at_ = {};     // Time of the last list, or of the last sign of life of a watch.
+  TimePoint proven_at_ = {};      // Time of the last list, object or bookmark.
+  bool list_again_ = false;       // The owner wants a list.
   std::string resource_version_;  // Of the last list or event that reached the sink. Empty before
                                   // the first list.
   int empty_watches_ = 0;         // Watches in a row without events, from one version.
