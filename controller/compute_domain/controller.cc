@@ -15,6 +15,8 @@ using Priority = kube::WorkQueue::Priority;
 // A collection that was read counts as current for this long. A server that starts, or an
 // authorizer that times out, may answer a renewed watch with 403.
 constexpr std::chrono::seconds kPatience{60};
+// Minimum time between two restores that are noticed.
+constexpr std::chrono::minutes kRestores{5};
 
 bool Reads(const kube::Reflector& reflector, const kube::Resource& resource) {
   return reflector.options().resource == resource;
@@ -167,8 +169,25 @@ void Controller::NoticeDisconnection() {
   is_disconnected_ = now - last_current_ >= kPatience;
 }
 
+void Controller::NoticeRestore() {
+  const base::Clock::TimePoint now = clock_.Now();
+  if (restored_at_ && now - *restored_at_ < kRestores) return;
+  const auto went_back = [&](std::size_t i) {
+    return reflectors_[i].versions_gone_back() != seen_[i].gone_back;
+  };
+  bool any = false;
+  for (std::size_t i = 0; i < reflectors_.size(); ++i) any = any || went_back(i);
+  if (!any) return;
+  restored_at_ = now;
+  for (std::size_t i = 0; i < reflectors_.size(); ++i) {
+    if (!went_back(i)) reflectors_[i].ListAgain();  // Those that went back list by themselves.
+    seen_[i].gone_back = reflectors_[i].versions_gone_back();
+  }
+}
+
 void Controller::Observe() {
   NoticeDisconnection();
+  NoticeRestore();
   const bool might = may_reconcile_;
   Views views = UpdateViews();
   if (views != views_) reconciler_.SetViews(views);

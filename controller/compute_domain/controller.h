@@ -3,8 +3,10 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -63,6 +65,9 @@ class Controller {
   // Returns the freshness of each cache. Sets `has_synced_` and `may_reconcile_`.
   [[nodiscard]] Views UpdateViews();
   void NoticeDisconnection();
+  // Lists every collection once, at most once in five minutes, if the versions of one went
+  // backwards. After a restore of etcd the other watches may stay open and silent.
+  void NoticeRestore();
   // Enqueues every domain, at low priority: there may be many, and domains that changed go first.
   void EnqueueAll() const;
   // Enqueues the domain. Namespaces take turns, so that many changes in one delay others only a
@@ -74,6 +79,7 @@ class Controller {
     // What a person must fix; see ReflectorProblem. Empty if nothing.
     std::string_view reason = {};
     std::string message = {};
+    std::uint64_t gone_back = 0;  // Reflector::versions_gone_back() at the last restore.
   };
   [[nodiscard]] View ViewOf(std::size_t reflector);
 
@@ -92,6 +98,7 @@ class Controller {
   // When any reflector was last current; at first, the start.
   base::Clock::TimePoint last_current_;
   base::Clock::TimePoint connected_since_;  // At least one reflector has been current since then.
+  std::optional<base::Clock::TimePoint> restored_at_;  // Last noticed restore. Empty if none.
   Views views_;
   bool rollout_is_stopped_ = false;
   std::atomic<bool> may_reconcile_ = false;

@@ -116,6 +116,72 @@ TEST(Freshness, WatchThatIsRenewedIsNoNews) {
   EXPECT_TRUE(world.enqueued.empty());
 }
 
+// Keeps the watch of this kind open and silent for `time`, and renews it each minute. The watches
+// of other kinds deliver bookmarks.
+void KeepSilent(World& world, const kube::Resource& silent, minutes time) {
+  for (int i = 0; i < time / minutes(1); ++i) {
+    world.clock.Advance(minutes(1));
+    for (kube::Reflector& reflector : world.controller.reflectors()) {
+      if (reflector.options().resource == silent) {
+        reflector.OnStreamEnd(world.clock.Now(), {});
+      } else {
+        (void)reflector.OnStreamData(world.clock.Now(), world.Bookmark(reflector));
+      }
+    }
+    world.Turn();
+  }
+}
+
+int ListsOf(const World& world, const kube::Resource& resource) {
+  return static_cast<int>(std::ranges::count_if(world.server.lines(), [&](const auto& line) {
+    return line.find("/" + resource.plural + "?") != std::string::npos;
+  }));
+}
+
+TEST(Freshness, REV4_K4_ViewWhoseWatchIsSilentIsListedOrStale) {
+  World world(Converged());
+  world.Turn();
+  world.server.ForgetLines();
+  KeepSilent(world, kube::kNodes, minutes(30));
+  EXPECT_EQ(ListsOf(world, kube::kNodes), 6);
+  EXPECT_EQ(ListsOf(world, kube::kPods), 0) << "bookmarks prove that they are current";
+  const auto freshness = [&] {
+    return world.controller.reconciler().Gather(kUid).facts.views.nodes;
+  };
+  EXPECT_EQ(freshness(), Freshness::kFresh);
+  world.server.Refuse("/nodes?limit=", 503, "ServiceUnavailable");
+  KeepSilent(world, kube::kNodes, minutes(4));
+  EXPECT_EQ(freshness(), Freshness::kFresh);
+  KeepSilent(world, kube::kNodes, minutes(2));
+  EXPECT_EQ(freshness(), Freshness::kStale);
+}
+
+TEST(Freshness, REV4_K4_RestoreListsEveryKindOnceInFiveMinutes) {
+  World world(Converged());
+  world.Turn();
+  const auto restore = [&] {
+    world.server.ForgetLines();
+    for (kube::Reflector& reflector : world.controller.reflectors()) {
+      if (reflector.options().resource != kube::kPods) continue;
+      EXPECT_FALSE(reflector.OnStreamData(
+          world.clock.Now(),
+          R"({"type":"MODIFIED","object":{"kind":"Pod","metadata":{"name":"x","resourceVersion":"7"}}})"));
+    }
+    world.Turn();
+    for (int i = 0; i < 2; ++i) {
+      world.clock.Advance(seconds(2));  // The back-off of the watch that went back.
+      world.Turn();
+    }
+    return world.server.lines().size();
+  };
+  const std::size_t kinds = world.controller.reflectors().size();
+  EXPECT_EQ(restore(), kinds);
+  const auto pods = static_cast<std::size_t>(ListsOf(world, kube::kPods));
+  EXPECT_EQ(restore(), pods) << "the last restore was a moment ago";
+  KeepSilent(world, api::kComputeDomains, minutes(6));
+  EXPECT_EQ(ListsOf(world, kube::kNodes), 1) << "the second restore is not forgotten";
+}
+
 // The autoscaler adds nodes for the job, the view of nodes is old, and the domain is deleted.
 TEST(Freshness, REV3_F3_JobOnNodesThatTheViewLacksKeepsItsDaemons) {
   const Observed observed = JustDeleted();
