@@ -224,6 +224,34 @@ TEST(Freshness, REV3_F3_JobOnANodeThatIsNotReadyKeepsItsDaemonsForFiveMinutes) {
   EXPECT_LT(waited, minutes(6)) << "then it is over, before the grace period of ten minutes";
 }
 
+// The Nodes are ready, as a live read shows. Their watch is frozen in a moment in which they were
+// not, and its bookmarks go on.
+TEST(Freshness, REV4_K4_NodeThatIsReadyInALiveReadHasNotEnded) {
+  PassWorld world(JustDeleted());
+  const std::vector<std::string> names = {"node-0", "node-1"};
+  for (const std::string& name : names) {
+    api::Node node = fixtures::MakeNode(name);
+    node.ready = false;
+    world.server.Put(fixtures::Store(node));
+  }
+  world.server.ShowAll(world.cache);
+  for (const std::string& name : names) {
+    world.server.Put(fixtures::Store(fixtures::MakeNode(name)));
+  }
+  bool is_read = false;
+  for (int i = 0; i < 33; ++i) {  // Five and a half minutes, of a grace period of ten.
+    for (const Kind kind : {Kind::kComputeDomain, Kind::kDaemonSet, Kind::kClaimTemplate,
+                            Kind::kClique, Kind::kDaemonPod, Kind::kClaim}) {
+      world.server.ShowOnly(kind, world.cache);
+    }
+    const Outcome outcome = world.Run();
+    is_read = is_read || world.Position("GET /api/v1/nodes?fieldSelector") >= 0;
+    if (!outcome.error) world.clock.Advance(seconds(10));
+  }
+  EXPECT_TRUE(is_read) << "by the view they are lost for 5 minutes";
+  EXPECT_EQ(world.server.Count(Kind::kDaemonSet), 1U) << "both pods of the job run";
+}
+
 // A right that is taken away, asked for through an API server that now and then answers 503.
 TEST(Freshness, REV3_F13_RefusalThatIsMixedWithOtherErrorsIsToldOnce) {
   World world(Converged());

@@ -74,6 +74,7 @@ const Rules kRules = {.admit = PlanAdmission,
                       .membership = PlanMembership,
                       .rollout = PlanRollout,
                       .labels = PlanNodeLabels,
+                      .consumers = FindConsumers,
                       .prove = PlanProof,
                       .tear_down = PlanTearDown,
                       .may_release = MayRelease,
@@ -210,13 +211,18 @@ Planner::Deletion Planner::PlanDeletion() {
   const Children& children = BestView(observed_);
   Step workload = PlanWorkloadTearDown(observed_, children);
   const milliseconds grace = UntilDeadline(1);
-  DeletionWait wait = {.deadline = Deadline(1), .blockers = FindConsumers(observed_)};
+  DeletionWait wait = {.deadline = Deadline(1), .blockers = rules_.consumers(observed_)};
   // Claims that cannot be read count as in use.
   const Views& views = observed_.facts.views;
   const bool may_be_used = !views.claims_are_read && views.claims_are_granted;
   if (may_be_used) wait.blockers.push_back(views.claims_problem);
   if (!wait.blockers.empty() && grace > milliseconds(0)) {
-    std::ranges::copy(PlanNodeProof(observed_), std::back_inserter(workload));
+    Step nodes = PlanNodeProof(observed_);
+    // This read decides whether the domain is used. While it fails, the domain counts as used.
+    const bool decides =
+        !nodes.empty() && !observed_.memory.retries.contains(Describe(nodes.front()));
+    std::ranges::move(nodes, std::back_inserter(workload));
+    if (decides) return {.steps = {std::move(workload)}};
     return WaitForConsumers(std::move(workload), std::move(wait));
   }
   Deletion deletion;

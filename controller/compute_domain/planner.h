@@ -28,6 +28,8 @@ struct Rules {
   // Removes the label from nodes that the domain no longer uses. Not for a domain that is being
   // deleted.
   NodeLabels (*labels)(const Observed&, const Instant& now) = nullptr;
+  // Returns the users of a domain that is being deleted, whose daemons stay meanwhile.
+  std::vector<std::string> (*consumers)(const Observed&) = nullptr;
   // Returns the live reads that a teardown needs first. Empty if none are needed.
   std::vector<Action> (*prove)(const Observed&) = nullptr;
   // Removes `children`, independently of each other.

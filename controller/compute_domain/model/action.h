@@ -97,7 +97,8 @@ struct ReadDaemons {};  // Reads daemon pods and cliques.
 struct ReadClaims {
   std::string ns = {};
 };
-// Reads whether these Nodes exist.
+// Reads whether these Nodes exist and are ready. One request for each; at most the domain's nodes
+// that count as lost.
 struct ReadNodes {
   std::vector<std::string> names = {};
 };

@@ -31,13 +31,14 @@ bool IsLost(const Observed& observed, const std::string& node) {
 
 bool HasEnded(const Observed& observed, const std::string& node) {
   const auto read = observed.evidence.nodes.find(node);
-  if (read != observed.evidence.nodes.end()) return !read->second;
-  return observed.memory.lost_for_long.contains(node);
+  if (read == observed.evidence.nodes.end() || read->second == NodeSeen::kReady) return false;
+  return read->second == NodeSeen::kMissing || observed.memory.lost_for_long.contains(node);
 }
 
 bool MayHaveEnded(const Observed& observed, const std::string& node) {
-  return IsLost(observed, node) && !observed.nodes.contains(node) &&
-         !observed.evidence.nodes.contains(node);
+  if (observed.evidence.nodes.contains(node)) return false;
+  const bool is_missing = IsLost(observed, node) && !observed.nodes.contains(node);
+  return is_missing || observed.memory.lost_for_long.contains(node);
 }
 
 bool Serves(const DaemonPod& pod) { return pod.ready && !pod.meta.deleting; }

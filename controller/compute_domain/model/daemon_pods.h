@@ -15,12 +15,12 @@ enum class NodeLife { kLives, kLost, kNotKnown };
 // Returns whether the node is known to be not ready, or not to exist.
 [[nodiscard]] bool IsLost(const Observed& observed, const std::string& node);
 
-// Returns whether everything that ran on the node has ended. A live read of the Node decides, if
-// there was one: ended means that it does not exist. Otherwise the node must have been lost for 5
-// minutes, after which Kubernetes evicts pods. A node that is not ready may only have lost its
-// network.
+// Returns whether everything that ran on the node has ended. Only a live read of the Node in this
+// pass proves it: the Node does not exist, or is not ready and has been lost for 5 minutes, after
+// which Kubernetes evicts pods. R2: a cache is never evidence.
 [[nodiscard]] bool HasEnded(const Observed& observed, const std::string& node);
-// Returns whether a live read of the Node is needed: the cache is fresh and lacks the node.
+// Returns whether that live read is needed: the cache is fresh and lacks the node, or has shown it
+// as lost for 5 minutes.
 [[nodiscard]] bool MayHaveEnded(const Observed& observed, const std::string& node);
 
 // Returns whether the daemon is ready and is not being deleted.

@@ -41,6 +41,9 @@ struct NameCheck {
   return {NameCheck::Is::kFound, std::move(holder)};
 }
 
+// What a live read showed of a Node. A Node that is not Ready may only have lost its network.
+enum class NodeSeen { kMissing, kNotReady, kReady };
+
 // Results of this pass's live reads. Empty if not read.
 struct Evidence {
   // The ComputeDomain with this UID. The inner value is empty if it does not exist.
@@ -49,7 +52,7 @@ struct Evidence {
   std::optional<std::vector<api::DaemonPod>> daemon_pods = {};
   std::vector<api::Clique> cliques = {};                       // Read together with `daemon_pods`.
   std::optional<std::vector<api::ResourceClaim>> claims = {};  // Claims in the domain's namespace.
-  std::map<std::string, bool> nodes = {};  // Whether each node exists. Key: name.
+  std::map<std::string, NodeSeen> nodes = {};                  // Key: name.
   // Scheduler messages about pending pods, by pod name. A message is empty if there is none.
   std::optional<std::map<std::string, std::string>> scheduler_messages = {};
   std::map<std::pair<Kind, kube::ObjectKey>, NameCheck> names = {};  // Names of children.

@@ -300,12 +300,13 @@ Result<void> HandleReplies(const ReadClaims& action, const Replies& replies, Act
 }
 
 // Uses LIST, because cdom has that permission. Only a list without the node proves its deletion.
+// The whole Node is read, for its condition Ready.
 Requests RequestsOf(const ReadNodes& action, const Observed& /*observed*/,
                     const ActionProgress& /*read*/) {
   Requests requests;
   for (const std::string& name : action.names) {
-    requests.push_back(kube::ListRequest(
-        kube::kNodes, {.field_selector = "metadata.name=" + name, .metadata_only = true}));
+    requests.push_back(
+        kube::ListRequest(kube::kNodes, {.field_selector = "metadata.name=" + name}));
   }
   return requests;
 }
@@ -316,8 +317,15 @@ Result<void> HandleReplies(const ReadNodes& action, const Replies& replies,
   for (std::size_t i = 0; i < action.names.size(); ++i) {
     if (!replies[i]) return tl::unexpected(replies[i].error());
     const kube::ListPage list = TRY(kube::ReadListPage(replies[i]->body));
-    TRY(CheckList(Kind::kNode, list, true));
-    to.observed.evidence.nodes[action.names[i]] = !list.items.empty();
+    TRY(CheckList(Kind::kNode, list, false));
+    NodeSeen seen = NodeSeen::kMissing;
+    if (!list.items.empty()) {
+      json::Parser parser;
+      const json::View object = TRY(json::ParseRepaired(parser, list.items.front()));
+      const api::Node node = TRY(api::DecodeNode(object));
+      seen = node.ready ? NodeSeen::kReady : NodeSeen::kNotReady;
+    }
+    to.observed.evidence.nodes[action.names[i]] = seen;
   }
   return {};
 }

@@ -35,7 +35,7 @@ namespace compute_domain {
 // labels them, and so did any earlier one. The answer is remembered when the template is deleted.
 [[nodiscard]] bool AreClaimsLabelled(const Observed& observed);
 
-// Returns the live read of Nodes that the cache lacks and on which pods use the domain. Empty if
+// Returns the live read of Nodes that count as lost and on which pods use the domain. Empty if
 // there are none.
 [[nodiscard]] std::vector<Action> PlanNodeProof(const Observed& observed);
 

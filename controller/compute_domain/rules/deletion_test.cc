@@ -335,6 +335,7 @@ TEST(PlanDeletion, C20_WhoMayNotReadClaimsWaitsForThePodsOfLabelledNodesThatLive
   EXPECT_EQ(DeletedUids(waits), Names{"workload-template"});
   EXPECT_NE(MessageOf(waits).find("pods on node-0"), std::string::npos);
   observed.memory.lost_for_long = {"node-0"};
+  observed.evidence.nodes["node-0"] = NodeSeen::kNotReady;
   EXPECT_EQ(FindConsumers(observed), Names{"pods on node-1"});
   EXPECT_EQ(DeletedUids(PlanAfter(observed, minutes(10))).size(), 4U) << "the grace is over";
 }
@@ -372,15 +373,23 @@ TEST(FindConsumers, B22_OnlyAnAllocatedClaimOnANodeThatLivesCounts) {
       {"of an administrator", [](Observed& o) { o.children.claims[0].admin_access = true; }, 1},
       {"another domain's", [](Observed& o) { o.children.claims[0].channel_domain = kOtherUid; }, 1},
       {"on a node that is not ready", [](Observed& o) { o.nodes["node-0"].ready = false; }, 2},
-      {"on a node that has been lost for long",
-       [](Observed& o) { o.memory.lost_for_long = {"node-0"}; }, 1},
-      {"on a node that the view lacks", [](Observed& o) { o.nodes.erase("node-0"); }, 2},
-      {"on a node that a live read lacks", [](Observed& o) { o.evidence.nodes["node-0"] = false; },
-       1},
-      {"on a node that a live read shows, and that was lost for long",
+      {"on a node that has been lost for long, by the view alone",
+       [](Observed& o) { o.memory.lost_for_long = {"node-0"}; }, 2},
+      {"on a node that has been lost for long, also by a live read",
        [](Observed& o) {
          o.memory.lost_for_long = {"node-0"};
-         o.evidence.nodes["node-0"] = true;
+         o.evidence.nodes["node-0"] = NodeSeen::kNotReady;
+       },
+       1},
+      {"on a node that is not ready in a live read",
+       [](Observed& o) { o.evidence.nodes["node-0"] = NodeSeen::kNotReady; }, 2},
+      {"on a node that the view lacks", [](Observed& o) { o.nodes.erase("node-0"); }, 2},
+      {"on a node that a live read lacks",
+       [](Observed& o) { o.evidence.nodes["node-0"] = NodeSeen::kMissing; }, 1},
+      {"on a node that is ready in a live read, and that was lost for long",
+       [](Observed& o) {
+         o.memory.lost_for_long = {"node-0"};
+         o.evidence.nodes["node-0"] = NodeSeen::kReady;
        },
        2},
       {"a live read that shows none", [](Observed& o) { o.evidence.children.emplace(); }, 0},
@@ -809,11 +818,25 @@ TEST(PlanNodeProof, REV3_F3_NodesThatTheViewLacksAreReadWhereSomethingUsedThem) 
     return reads.empty() ? Names() : reads[0].names;
   };
   EXPECT_EQ(names(), Names{"node-0"});
-  observed.evidence.nodes["node-0"] = true;
+  observed.evidence.nodes["node-0"] = NodeSeen::kReady;
   EXPECT_EQ(names(), Names()) << "it was read";
   observed = WithoutClaims(Deleting());
   observed.nodes.clear();
   EXPECT_EQ(names(), (Names{"node-0", "node-1"})) << "of labelled nodes nobody knows better";
+}
+
+TEST(PlanNodeProof, REV4_K4_NodesThatCountAsLostAreReadOnce) {
+  Observed observed = Deleting();
+  observed.nodes["node-0"].ready = false;
+  EXPECT_TRUE(PlanNodeProof(observed).empty()) << "it may be back within 5 minutes";
+  observed.memory.lost_for_long = {"node-0"};
+  const auto reads = fixtures::Actions<ReadNodes>(PlanNodeProof(observed));
+  ASSERT_EQ(reads.size(), 1U);
+  EXPECT_EQ(reads[0].names, Names{"node-0"});
+  for (const NodeSeen seen : {NodeSeen::kMissing, NodeSeen::kNotReady, NodeSeen::kReady}) {
+    observed.evidence.nodes["node-0"] = seen;
+    EXPECT_TRUE(PlanNodeProof(observed).empty());
+  }
 }
 
 TEST(FindRemains, REV3_H1_LabelThatComesBackIsNamedWithThePodsItComesBackFor) {

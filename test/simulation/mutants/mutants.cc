@@ -299,6 +299,21 @@ Rules TearingDownUnderAJob() {
   return rules;
 }
 
+// ---- consumers
+
+// A node that the cache has shown as lost for long has ended (against R2).
+Rules TrustingTheCacheForNodes() {
+  Rules rules = kRules;
+  rules.consumers = [](const Observed& observed) {
+    Observed blind = observed;
+    for (const std::string& node : observed.memory.lost_for_long) {
+      blind.evidence.nodes.insert_or_assign(node, compute_domain::NodeSeen::kNotReady);
+    }
+    return kRules.consumers(blind);
+  };
+  return rules;
+}
+
 // ---- prove
 
 // An owner that the cache does not show does not exist (against R2).
@@ -452,6 +467,8 @@ const std::vector<Mutant>& Mutants() {
        ToldBy("create-ready-delete", false, Fault::kNone)},
       {"labels-go-by-the-cache", "S7", TrustingTheCacheForClaims(),
        ToldBy("create-ready-delete", false, Fault::kCrashAfter, "resourceclaims")},
+      {"lost-in-the-cache-is-proof", "S22", TrustingTheCacheForNodes(),
+       ToldBy("delete-while-node-is-lost", false, Fault::kViewsStall, "nodes")},
       {"absence-in-the-cache-is-proof", "S7", TrustingTheCacheForOwners(),
        ToldBy("create-ready-delete", false, Fault::kCrashAfter, "computedomains")},
       {"tear-down-forgets-a-role", "L2", ForgettingTheDaemonTemplate(),

@@ -79,6 +79,15 @@ TEST_P(StaleFirstList, F7_HarmsNothingAndIsMadeGood) {
 INSTANTIATE_TEST_SUITE_P(Kinds, StaleFirstList, testing::ValuesIn(kWatchedKinds),
                          [](const auto& param) { return std::string(param.param); });
 
+// A view of nodes stays in the moment in which the node of a job is lost: its watch is silent, or
+// delivers only bookmarks. The node is back, and the job runs on.
+TEST(StaleNode, REV4_K4_LiveJobKeepsItsDaemons) {
+  for (const bool controller_writes : {false, true}) {
+    ExpectSwept({.scenario = "delete-while-node-is-lost", .controller_writes = controller_writes},
+                {{Fault::kViewsStall, "nodes"}, {Fault::kWatchesSilent, "nodes"}}, kCoarser);
+  }
+}
+
 TEST(WatchedKinds, AreAllThatTheControllerWatches) {
   World world({}, false);
   world.Execute();

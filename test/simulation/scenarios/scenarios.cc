@@ -614,7 +614,7 @@ void RepairRefused(World& world) {
 }
 
 // The only node of a job is lost, and back before its pods are evicted; meanwhile a user deletes
-// the domain.
+// the domain. The job goes on for minutes, within the grace period.
 void DeleteWhileNodeIsLost(World& world) {
   Workload& job = Form(world, {"node-b"});
   world.cluster().FailNode("node-b");
@@ -622,7 +622,7 @@ void DeleteWhileNodeIsLost(World& world) {
   world.UserDeletes(kJob);
   world.RunFor(std::chrono::minutes(2));
   world.cluster().RecoverNode("node-b", false);
-  world.RunFor(std::chrono::minutes(1));
+  world.RunFor(std::chrono::minutes(4));
   job.Finish();
   world.Rest("the job ends");
 }
