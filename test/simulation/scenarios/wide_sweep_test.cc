@@ -73,6 +73,7 @@ bool IsInTheOtherSweep(const std::string& scenario, Fault fault) {
 class WideSweep : public testing::TestWithParam<Variant> {};
 class StaleFirstList : public WideSweep {};
 class UnreadableKind : public WideSweep {};
+class SilentWatches : public WideSweep {};
 class MixedOrder : public WideSweep {};
 class MixedOrderWithFaults : public WideSweep {};
 class Elected : public WideSweep {};
@@ -159,6 +160,26 @@ TEST_P(UnreadableKind, REV3_F3_KindThatCannotBeReadForMinutesTakesNobodysReadine
   std::cerr << "[ sampled  ] each kind at one request in " << every << "\n";
   std::vector<FaultSpec> faults;
   for (const char* kind : kWatchedKinds) faults.emplace_back(Fault::kReadsFail, kind);
+  ExpectSwept({.scenario = GetParam().scenario, .controller_writes = GetParam().controller_writes},
+              faults, every);
+}
+
+// For the rest of the run. A server whose etcd was restored without a bump of the revision accepts
+// watches from versions that it does not have yet.
+TEST_P(SilentWatches, REV4_K4_KindWhoseWatchesFallSilentIsListed) {
+  const int every = EveryStaleOf(GetParam().scenario) * 2;
+  std::cerr << "[ sampled  ] each kind at one request in " << every << "\n";
+  std::vector<FaultSpec> faults;
+  for (const char* kind : kWatchedKinds) faults.emplace_back(Fault::kWatchesSilent, kind);
+  ExpectSwept({.scenario = GetParam().scenario, .controller_writes = GetParam().controller_writes},
+              faults, every);
+}
+
+TEST_P(SilentWatches, REV4_K4_RestoreThatOneKindShowsIsNoticedForAll) {
+  const int every = EveryStaleOf(GetParam().scenario) * 2;
+  std::cerr << "[ sampled  ] each kind at one request in " << every << "\n";
+  std::vector<FaultSpec> faults;
+  for (const char* kind : kWatchedKinds) faults.emplace_back(Fault::kRestored, kind, 12);
   ExpectSwept({.scenario = GetParam().scenario, .controller_writes = GetParam().controller_writes},
               faults, every);
 }
@@ -322,6 +343,7 @@ INSTANTIATE_TEST_SUITE_P(Runs, WideSweep, testing::ValuesIn(AllVariants()), Name
 INSTANTIATE_TEST_SUITE_P(Runs, StaleFirstList,
                          testing::ValuesIn(Few(VariantsBut({"create-ready-delete"}))), NameOf);
 INSTANTIATE_TEST_SUITE_P(Runs, UnreadableKind, testing::ValuesIn(Few(AllVariants())), NameOf);
+INSTANTIATE_TEST_SUITE_P(Runs, SilentWatches, testing::ValuesIn(Few(AllVariants())), NameOf);
 INSTANTIATE_TEST_SUITE_P(Runs, StaleCaches, testing::ValuesIn(Few(AllVariants())), NameOf);
 INSTANTIATE_TEST_SUITE_P(Runs, MixedOrder, testing::ValuesIn(AllVariants()), NameOf);
 INSTANTIATE_TEST_SUITE_P(Runs, Elected, testing::ValuesIn(Few(AllVariants())), NameOf);
