@@ -252,6 +252,28 @@ TEST(Freshness, REV4_K4_NodeThatIsReadyInALiveReadHasNotEnded) {
   EXPECT_EQ(world.server.Count(Kind::kDaemonSet), 1U) << "both pods of the job run";
 }
 
+// The job is on a lost node, and another client's finalizer keeps the DaemonSet. Each pass reads
+// the lost node before it counts its job.
+TEST(Freshness, REV4_K4_DeletionUnderALostNodeMakesNothingAgain) {
+  Observed observed = fixtures::Marked(JustDeleted());
+  observed.nodes["node-1"].ready = false;
+  std::erase_if(observed.children.claims, [](const api::ResourceClaim& claim) {
+    return claim.node == "node-0" && !claim.channel_domain.empty();
+  });
+  observed.children.daemon_sets[0].meta.finalizers = {"example.org/backup"};
+  PassWorld world(observed);
+  std::vector<std::string> writes;
+  for (int i = 0; i < 100; ++i) {
+    world.server.ShowAll(world.cache);
+    const Outcome outcome = world.Run();
+    std::ranges::copy(world.Writes(), std::back_inserter(writes));
+    if (!outcome.error) world.clock.Advance(seconds(5));
+  }
+  EXPECT_EQ(world.server.Count(Kind::kClique), 0U);
+  EXPECT_EQ(world.server.Count(Kind::kDaemonSet), 1U);
+  for (const std::string& write : writes) EXPECT_FALSE(write.starts_with("POST ")) << write;
+}
+
 // A right that is taken away, asked for through an API server that now and then answers 503.
 TEST(Freshness, REV3_F13_RefusalThatIsMixedWithOtherErrorsIsToldOnce) {
   World world(Converged());
