@@ -85,9 +85,8 @@ class Replica {
   }
   // Returns whether every watch that it has permission for is open, and no frame is late.
   [[nodiscard]] bool WatchesAll() const {
-    return std::ranges::all_of(watches_, [](const Watcher& watch) {
-      return watch.IsAtRest() || watch.IsDoneWithout();
-    });
+    return std::ranges::all_of(
+        watches_, [](const Watcher& watch) { return watch.IsAtRest() || watch.IsDoneWithout(); });
   }
 
   // Returns the maximum number of passes that ran at once.
