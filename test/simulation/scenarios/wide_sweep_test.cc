@@ -74,6 +74,7 @@ class WideSweep : public testing::TestWithParam<Variant> {};
 class StaleFirstList : public WideSweep {};
 class UnreadableKind : public WideSweep {};
 class SilentWatches : public WideSweep {};
+class Restored : public WideSweep {};
 class MixedOrder : public WideSweep {};
 class MixedOrderWithFaults : public WideSweep {};
 class Elected : public WideSweep {};
@@ -175,7 +176,7 @@ TEST_P(SilentWatches, REV4_K4_KindWhoseWatchesFallSilentIsListed) {
               faults, every);
 }
 
-TEST_P(SilentWatches, REV4_K4_RestoreThatOneKindShowsIsNoticedForAll) {
+TEST_P(Restored, REV4_K4_RestoreThatOneKindShowsIsNoticedForAll) {
   const int every = EveryStaleOf(GetParam().scenario) * 2;
   std::cerr << "[ sampled  ] each kind at one request in " << every << "\n";
   std::vector<FaultSpec> faults;
@@ -343,7 +344,11 @@ INSTANTIATE_TEST_SUITE_P(Runs, WideSweep, testing::ValuesIn(AllVariants()), Name
 INSTANTIATE_TEST_SUITE_P(Runs, StaleFirstList,
                          testing::ValuesIn(Few(VariantsBut({"create-ready-delete"}))), NameOf);
 INSTANTIATE_TEST_SUITE_P(Runs, UnreadableKind, testing::ValuesIn(Few(AllVariants())), NameOf);
-INSTANTIATE_TEST_SUITE_P(Runs, SilentWatches, testing::ValuesIn(Few(AllVariants())), NameOf);
+// In the others a domain is deleted under a job, and its grace period ends before all is seen.
+INSTANTIATE_TEST_SUITE_P(
+    Runs, SilentWatches,
+    testing::ValuesIn(Few(VariantsBut({"delete-while-forming", "plugin-outage"}))), NameOf);
+INSTANTIATE_TEST_SUITE_P(Runs, Restored, testing::ValuesIn(Few(AllVariants())), NameOf);
 INSTANTIATE_TEST_SUITE_P(Runs, StaleCaches, testing::ValuesIn(Few(AllVariants())), NameOf);
 INSTANTIATE_TEST_SUITE_P(Runs, MixedOrder, testing::ValuesIn(AllVariants()), NameOf);
 INSTANTIATE_TEST_SUITE_P(Runs, Elected, testing::ValuesIn(Few(AllVariants())), NameOf);
