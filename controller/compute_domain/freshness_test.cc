@@ -252,6 +252,27 @@ TEST(Freshness, REV4_K4_NodeThatIsReadyInALiveReadHasNotEnded) {
   EXPECT_EQ(world.server.Count(Kind::kDaemonSet), 1U) << "both pods of the job run";
 }
 
+// The last daemon ends on a node that is ready again, as a live read shows.
+TEST(Freshness, REV4_K4_FinalizerWaitsForADaemonOnANodeThatIsReadyInALiveRead) {
+  for (const bool is_ready : {true, false}) {
+    Observed observed = JustDeleted();
+    observed.children = {.daemon_pods = {observed.children.daemon_pods[0]}};
+    fixtures::Delete(observed.children.daemon_pods[0].meta, {});
+    for (auto& [name, node] : observed.nodes) node.domain.clear();
+    PassWorld world(observed);
+    api::Node node = fixtures::MakeNode("node-0");
+    node.domain.clear();
+    node.ready = false;
+    world.server.Put(fixtures::Store(node));
+    world.server.ShowAll(world.cache);
+    node.ready = is_ready;
+    world.server.Put(fixtures::Store(node));
+    EXPECT_FALSE(world.Run().error);
+    EXPECT_GE(world.Position("GET /api/v1/nodes?fieldSelector"), 0);
+    EXPECT_EQ(world.Domain().IsNull(), !is_ready);
+  }
+}
+
 // The job is on a lost node, and another client's finalizer keeps the DaemonSet. Each pass reads
 // the lost node before it counts its job.
 TEST(Freshness, REV4_K4_DeletionUnderALostNodeMakesNothingAgain) {

@@ -44,6 +44,21 @@ TEST(Orphans, REV4_K3_DaemonsWithoutAnOwnerStayMembers) {
   }
 }
 
+// Nothing else would end daemons that no DaemonSet owns.
+TEST(Orphans, REV4_K3_DaemonsWithoutAnOwnerEndWithTheirDomain) {
+  Observed observed = fixtures::JustDeleted();
+  observed.children = {.daemon_pods = observed.children.daemon_pods};
+  for (auto& [name, node] : observed.nodes) node.domain.clear();
+  for (api::DaemonPod& pod : observed.children.daemon_pods) {
+    pod.meta.key.name = fixtures::kDaemonName + ("-" + pod.node);
+    pod.meta.owners.clear();
+  }
+  PassWorld world(observed);
+  world.Drive(hours(24));
+  EXPECT_TRUE(world.Domain().IsNull());
+  EXPECT_EQ(world.server.Count(Kind::kDaemonPod), 0U);
+}
+
 // A node joins meanwhile.
 TEST(Orphans, REV4_K5_CliqueWithTheLabelOfAnotherDomainIsRepaired) {
   PassWorld world(Marked());

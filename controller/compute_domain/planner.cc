@@ -268,6 +268,10 @@ Planner::Deletion Planner::PlanEnd(Deletion deletion, const kube::ObjectMeta& ow
   }
   const bool may_release = rules_.may_release(observed_);
   const bool holds = owner.HasFinalizer(api::kFinalizer);
+  if (may_release && holds && bound > milliseconds(0)) {
+    Step nodes = PlanRemainsProof(observed_);
+    if (!nodes.empty()) return Read(std::move(deletion), std::move(nodes));
+  }
   if (may_release && holds) {
     // The finalizer is last: without it the API server may delete the object, which is the only
     // record of what the domain created.

@@ -329,7 +329,7 @@ void ReconcilePass::RememberSuccess(const Action& action, const ActionResult& re
   const bool is_open = result.goes_on || (create != nullptr && result.decide_again);
   const auto* remove = std::get_if<Delete>(&action);
   if (remove != nullptr) deleted_.insert(remove->uid);
-  if (!is_open) PaceRepetition(action);
+  if (!is_open) PaceRepetition(action, result.changed_nothing);
   if (std::holds_alternative<WriteStatus>(action)) Change(StatusWritten{});
   // The child may be deleted before a watch has shown it.
   if (create != nullptr && observed_.domain && !result.decide_again) {
@@ -342,17 +342,18 @@ void ReconcilePass::RememberSuccess(const Action& action, const ActionResult& re
 
 // Another client may undo the write, such as a kubelet plugin that restores a label. The delay
 // prevents that both write in turn without a pause.
-void ReconcilePass::PaceRepetition(const Action& action) {
+void ReconcilePass::PaceRepetition(const Action& action, bool changed_nothing) {
   const std::string name = Describe(action);
   if (!IsWrite(action)) return Change(ActionDone{.action = name});
   const auto before = observed_.memory.retries.find(name);
   const bool is_repeated = before != observed_.memory.retries.end() && before->second.written;
+  const bool is_undone = is_repeated && !changed_nothing;
   const bool was_told = is_repeated && !before->second.undone.empty();
   Change(ActionDone{.action = name,
                     .concern = ConcernOf(action),
                     .content = ContentOf(action),
                     .spread = SpreadOf(observed_.uid),
-                    .undone = is_repeated ? DescribeUndoing(action, observed_) : ""});
+                    .undone = is_undone ? DescribeUndoing(action, observed_) : ""});
   tried_.insert(name);
   const std::string& undone = observed_.memory.retries.at(name).undone;
   if (undone.empty() || was_told) return;

@@ -82,7 +82,7 @@ class ReconcilePass {
   void TryAgain(ActionDelayed delayed);
   void RecordPendingPodEvents();
   void RememberSuccess(const Action& action, const ActionResult& result);
-  void PaceRepetition(const Action& action);
+  void PaceRepetition(const Action& action, bool changed_nothing);
   void Finish();
   void Remember();
   void Change(const MemoryChange& change);

@@ -316,7 +316,7 @@ std::vector<std::shared_ptr<const api::DaemonPod>> Cache::DaemonPods(const std::
   std::vector<std::shared_ptr<const api::DaemonPod>> pods;
   for (const auto& driver : driver_namespaces_) {
     for (auto& pod : driver->daemon_pods.ByIndex(uid)) {
-      if (IsDaemonPod(*pod)) pods.push_back(std::move(pod));
+      if (RunsDaemon(*pod)) pods.push_back(std::move(pod));
     }
   }
   return pods;

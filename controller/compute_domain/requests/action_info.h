@@ -24,6 +24,7 @@ struct ActionResult {
   std::optional<base::Error> error = {};  // Names the attempted action. Empty if it succeeded.
   bool decide_again = false;              // The action found evidence.
   bool goes_on = false;                   // The action has more requests: see RequestsOf.
+  bool changed_nothing = false;           // What it wrote or deleted was so already.
   bool shows_crd = false;                 // The reply shows whether the CRD keeps conditions.
   // A permission that was refused. The action was done in another way, or skipped.
   std::optional<kube::Permission> missing_permission = {};

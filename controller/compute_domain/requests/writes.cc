@@ -45,6 +45,7 @@ Value PatchOf(const char* verb, std::string path, Value value) {
 // change. The next pass waits until the cache shows that.
 bool IsAbsent(Kind kind, const kube::ObjectMeta& object, const Reply& reply, ReplyContext& to) {
   if (reply || !kube::ProvesAbsence(reply.error(), ResourceOf(kind), object.key.name)) return false;
+  to.result.changed_nothing = true;
   to.result.expectations.push_back({.kind = kind, .key = object.key, .gone = object.uid});
   return true;
 }
@@ -224,6 +225,7 @@ Result<void> HandleReply(const RemoveNodeLabel& remove, const Reply& reply, Repl
   const bool is_other = NeedNotChange(reply, remove.node);
   if (is_other || (!reply && !reply.error().MayBeDone())) {
     to.result.memory.emplace_back(LabelRestored{.node = remove.node});
+    to.result.changed_nothing = is_other;
     return is_other ? Result<void>() : tl::unexpected(reply.error());
   }
   const bool lives = to.observed.domain && !to.observed.domain->meta.deleting;
@@ -254,6 +256,7 @@ Result<void> HandleReply(const RestoreNodeLabel& restore, const Reply& reply, Re
   const bool is_labelled = NeedNotChange(reply, restore.node);
   if (!reply && !is_labelled) return tl::unexpected(reply.error());
   to.result.memory.emplace_back(LabelRestored{.node = restore.node});
+  to.result.changed_nothing = is_labelled;
   if (is_labelled) return {};
   const kube::ObjectMeta meta = TRY(DecodeMetaOf(reply->body));
   Expect(to.result, Kind::kNode, {.name = restore.node}, meta.resource_version);

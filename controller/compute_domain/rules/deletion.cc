@@ -65,6 +65,14 @@ bool IsLeftToGarbageCollector(const Observed& observed, const kube::ObjectMeta& 
              found.owners.end();
 }
 
+// Returns whether a kubelet ends what remains on the node. A lost one ends nothing: its pods and
+// claims end with the node.
+bool EndsPods(const Observed& observed, const std::string& node) {
+  if (node.empty() || !IsLost(observed, node)) return true;
+  const auto read = observed.evidence.nodes.find(node);
+  return read != observed.evidence.nodes.end() && read->second == NodeSeen::kReady;
+}
+
 bool IsEmpty(const Observed& observed, const Children& children) {
   const auto is_set = [&](const auto& set) { return IsDaemonSet(observed, set); };
   const auto is_template = [&](const auto& found) {
@@ -151,6 +159,11 @@ std::vector<Action> PlanTearDown(const Observed& observed, const Children& child
       TearDown(Kind::kClique, clique.meta, is_live, actions);
     }
   }
+  // Daemons that their DaemonSet left behind. Nothing else would end them.
+  for (const api::DaemonPod& pod : children.daemon_pods) {
+    const bool is_left = pod.meta.ControllerOwner() == nullptr && RunsDaemon(pod);
+    if (is_left) TearDown(Kind::kDaemonPod, pod.meta, false, actions);
+  }
   for (const api::Node& node : children.labelled_nodes) {
     actions.emplace_back(RemoveNodeLabel{.node = node.meta.key.name, .domain = observed.uid});
   }
@@ -175,6 +188,22 @@ std::vector<Action> PlanNodeProof(const Observed& observed) {
   return {std::move(read)};
 }
 
+std::vector<Action> PlanRemainsProof(const Observed& observed) {
+  std::set<std::string> names;
+  const Children& children = BestView(observed);
+  for (const api::DaemonPod& pod : children.daemon_pods) names.insert(pod.node);
+  for (const api::ResourceClaim& claim : children.claims) {
+    if (claim.daemon_domain == observed.uid) names.insert(claim.node);
+  }
+  ReadNodes read;
+  for (const std::string& name : names) {
+    const bool is_read = observed.evidence.nodes.contains(name);
+    if (!name.empty() && !is_read && IsLost(observed, name)) read.names.push_back(name);
+  }
+  if (read.names.empty()) return {};
+  return {std::move(read)};
+}
+
 bool AreClaimsLabelled(const Observed& observed) {
   const auto is_bare = [&](const api::ResourceClaim& claim) {
     return claim.daemon_domain == observed.uid && !claim.is_labelled;
@@ -192,10 +221,7 @@ bool AreClaimsLabelled(const Observed& observed) {
 
 std::vector<std::string> FindRemains(const Observed& observed) {
   const Children& children = BestView(observed);
-  // A lost kubelet finishes nothing. Its pods and claims end with the node.
-  const auto lives = [&](const std::string& name) {
-    return name.empty() || !IsLost(observed, name);
-  };
+  const auto lives = [&](const std::string& name) { return EndsPods(observed, name); };
   std::vector<std::string> remains;
   for (const api::DaemonPod& pod : children.daemon_pods) {
     if (!lives(pod.node)) continue;
@@ -237,7 +263,7 @@ std::vector<std::string> FindRemains(const Observed& observed) {
 milliseconds UntilRemainsShouldEnd(const Observed& observed, base::Clock::WallTime now) {
   milliseconds longest(0);
   for (const api::DaemonPod& pod : BestView(observed).daemon_pods) {
-    if (IsLost(observed, pod.node)) continue;
+    if (pod.node.empty() || !EndsPods(observed, pod.node)) continue;
     const auto ends = base::ParseTime(pod.meta.deletion_timestamp);
     const bool may_end = pod.meta.deleting && ends && PinnedBy(pod.meta).empty();
     const milliseconds rest =

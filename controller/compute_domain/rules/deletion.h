@@ -39,6 +39,10 @@ namespace compute_domain {
 // there are none.
 [[nodiscard]] std::vector<Action> PlanNodeProof(const Observed& observed);
 
+// The same of Nodes on which a daemon or its claim remains. It comes before the finalizer is
+// removed.
+[[nodiscard]] std::vector<Action> PlanRemainsProof(const Observed& observed);
+
 // Returns objects that are being deleted and that finalizers of others keep: children, or the
 // domain itself. `owner` is the domain as a live read showed it.
 [[nodiscard]] std::vector<std::string> FindPinned(const Observed& observed,

@@ -169,6 +169,10 @@ std::string Tell(Kind kind, const Object& object) {
   }
   Value value = object.value();
   if (kind == Kind::kComputeDomain && value["status"].Find("conditions") != nullptr) {
+    // It says what happened in the last minutes.
+    std::erase_if(value["status"]["conditions"].MutableItems(), [](const Value& condition) {
+      return condition["type"].AsString() == "Conflicted";
+    });
     for (Value& condition : value["status"]["conditions"].MutableItems()) {
       LeaveOutSchedulersWords(condition);
       LeaveOutWhatOneProcessSaw(condition);

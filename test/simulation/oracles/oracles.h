@@ -60,6 +60,7 @@ struct SystemUnderTest {
   std::map<std::string, Time> stood_still_until = {};  // By client. Has only clients that paused.
   // Whether it uses leader election, by the Lease.
   bool elect = false;
+  bool repairs_are_undone = false;  // Another client undoes what the controller writes.
   std::set<std::string> full_namespaces =
       {};  // Namespaces whose quota has no room for a claim template.
   // Whether its status has everything that cdom reports beyond the reference driver.

@@ -59,7 +59,8 @@ class DomainCheck {
     const Members members = CheckMembership();
     CheckStatus(members);
     CheckWarnings(members);
-    if (!FindCondition(domain_.value(), "Conflicted").IsNull()) {
+    const bool is_told = !FindCondition(domain_.value(), "Conflicted").IsNull();
+    if (is_told && !system_.repairs_are_undone) {
       Say("says that another controller writes it, and no scenario has one");
     }
   }

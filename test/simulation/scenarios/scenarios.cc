@@ -1016,6 +1016,7 @@ const std::vector<Scenario>& Scenarios() {
           .what = "A user deletes the DaemonSet and leaves its daemons, which the next one adopts",
           .nodes = kFourNodes,
           .run = OrphanDaemons,
+          .order_matters = true,  // Whether a clique is written again, with the new owner.
       },
       {
           .name = "repairs-undone",

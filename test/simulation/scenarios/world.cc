@@ -827,9 +827,9 @@ void World::TidyUp() {
 
 // With the run without a fault.
 void World::Compare() {
-  // With two leaders, mixed order or a silent watch, actions of a user who does not wait for rest
+  // With two leaders, mixed order or a stale kind, actions of a user who does not wait for rest
   // come at other times.
-  const bool has_own_times = spec_.two_leaders || spec_.mixed || system_.silence > seconds(0);
+  const bool has_own_times = spec_.two_leaders || spec_.mixed || !spec_.stale.empty();
   const bool is_same =
       ChangesNothing(spec_) && !(has_own_times && FindScenario(spec_.scenario)->order_matters);
   if (expected_ == nullptr || !is_same) return;

@@ -89,7 +89,10 @@ class World {
   void UserLabelsNode(const std::string& node, const std::string& value);  // Empty removes it.
   // While true, another client undoes each repair at once: it edits the DaemonSet, and takes the
   // finalizer off domains and the label off cliques.
-  void UndoRepairs(bool undoes) { undoes_repairs_ = undoes; }
+  void UndoRepairs(bool undoes) {
+    undoes_repairs_ = undoes;
+    system_.repairs_are_undone = true;  // The condition outlives it.
+  }
   // Replaces every controller process by one that gives daemons this image.
   void UpgradeController(const std::string& image);
   // Kills every controller process, and starts new ones when `meanwhile`, which has no Rest(), is
