@@ -86,6 +86,7 @@ Result<void> HandleReply(const Create& create, const Reply& reply, ReplyContext&
   NameCheck& name = to.observed.evidence.names[{create.kind, create.key}];
   if (!reply && reply.error().code == ErrorCode::kAlreadyExists) {
     name = {NameCheck::Is::kTaken};  // Overrides any earlier read.
+    to.result.changed_nothing = true;
     to.result.decide_again = create.kind != Kind::kClique;
     return {};
   }
