@@ -189,10 +189,12 @@ void Reflector::OnNotServed(TimePoint now, const Error& error) {
 void Reflector::OnDiscovery(TimePoint now, const Result<http::Response>& reply) {
   const Result<std::optional<Resource>> found = std::get<Discovering>(state_).search.OnReply(reply);
   if (!found) {
+    is_served_ = is_served_ && found.error().code != ErrorCode::kNotFound;
     BackOff(now, found.error(), Then::kGoOn);
     return;
   }
   if (!*found) return;
+  is_served_ = true;
   if (resource_ != **found) {
     logger_.Info("Reading a resource in the version that is served",
                  {{"resource", resource_.QualifiedName()}, {"version", (**found).version}});
@@ -474,6 +476,7 @@ void Reflector::Relist() {
 }
 
 void Reflector::BackOff(TimePoint now, const Error& error, Then then) {
+  if (!failing_since_) failing_since_ = now;
   Report(error);
   if (healthy_since_ && now - *healthy_since_ >= kHealthy) backoff_.Reset();
   healthy_since_.reset();
@@ -505,7 +508,10 @@ std::string Reflector::Advice(const Error& error) const {
              " on " + name + " " + where + " to this identity" + said;
     }
     case Kind::kNotServed:
-      if (HasVersions()) return "enable one version of " + name + " at the API server" + said;
+      // Only kinds that Kubernetes brings have several versions.
+      if (options_.versions.size() > 1) {
+        return "enable one version of " + name + " at the API server" + said;
+      }
       return "install the CRD of " + name + ", or enable " + resource_.ApiVersion() +
              " at the API server" + said;
     default:
@@ -537,6 +543,7 @@ void Reflector::Recovered() {
   logger_.Info("Resource can be read again",
                {{"resource", resource_.QualifiedName()}, {"namespace", options_.ns}});
   problem_ = {};
+  failing_since_.reset();
   reported_.reset();
   healed_by_ = HealedBy::kList;
 }

@@ -133,6 +133,13 @@ class Reflector {
   // Returns whether the reflector has read a list to its end.
   [[nodiscard]] bool HasSynced() const { return has_synced_; }
   [[nodiscard]] const ReflectorProblem& problem() const { return problem_; }
+  // Returns since when reads fail. Empty while they succeed, and before the first one has ended.
+  [[nodiscard]] std::optional<base::Clock::TimePoint> failing_since() const {
+    return failing_since_;
+  }
+  // Returns whether the server serves the resource. False once discovery listed it in none of
+  // `versions`, until it is listed or read again. Without `versions` discovery is not asked.
+  [[nodiscard]] bool IsServed() const { return is_served_; }
   [[nodiscard]] const ReflectorOptions& options() const { return options_; }
   // The resource in the version that the reflector reads now.
   [[nodiscard]] const Resource& resource() const { return resource_; }
@@ -223,6 +230,8 @@ class Reflector {
   bool cut_logged_ = false;
 
   ReflectorProblem problem_ = {};
+  std::optional<TimePoint> failing_since_;  // Empty while reads succeed.
+  bool is_served_ = true;
   std::optional<base::ErrorCode> reported_;  // Last logged failure. Empty after a recovery.
   HealedBy healed_by_ = HealedBy::kList;
   bool unknown_type_logged_ = false;

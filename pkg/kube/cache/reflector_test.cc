@@ -1125,6 +1125,25 @@ TEST(Reflector, WA6_MissingRightIsNamedOnceWithTheCure) {
   EXPECT_EQ(world.logger.Count("Resource can be read again"), 1U);
 }
 
+TEST(Reflector, REV4_K8_ReadsFail_SinceTheFirstFailureAfterASuccess) {
+  World world;
+  EXPECT_EQ(world.reflector->failing_since(), std::nullopt);
+  (void)world.Next();
+  world.Reply(500);
+  const TimePoint first = world.clock.Now();
+  for (int i = 0; i < 3; ++i) {
+    (void)world.Next();
+    world.Reply(503);
+  }
+  EXPECT_EQ(world.reflector->failing_since(), first);
+  (void)world.Next();
+  world.Reply(200, Page("100", {}));
+  EXPECT_EQ(world.reflector->failing_since(), std::nullopt);
+  (void)world.Next();
+  world.Reply(500);
+  EXPECT_EQ(world.reflector->failing_since(), world.clock.Now());
+}
+
 TEST(Reflector, WA6_MissingRightToWatchIsNamedAndTheStoreStays) {
   World world;
   world.Sync();
@@ -1251,6 +1270,33 @@ TEST(ReflectorVersions, F28_NoVersionAtAllIsNamedAndLookedForEvery5To10Seconds) 
   world.Discover("v1", true);
   world.ListAndWatch("v1");
   EXPECT_EQ(world.ProblemKind(), Problem::kNone);
+}
+
+TEST(ReflectorVersions, REV4_K8_OnlyDiscovery_SaysThatAResourceIsNotServed) {
+  World world({.versions = {"v1"}});
+  const auto discover = [&](const std::string& name) {
+    EXPECT_EQ(world.Next().kind, Kind::kSend);
+    EXPECT_EQ(world.last.request.path, "/api/v1");
+    world.Reply(200, R"({"kind":"APIResourceList","resources":[{"name":")" + name + R"("}]})");
+  };
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(world.Next().kind, Kind::kSend);
+    world.Reply(404, "404 page not found");  // Of a proxy.
+    discover("nodes");
+    EXPECT_TRUE(world.reflector->IsServed());
+  }
+  EXPECT_EQ(world.Next().kind, Kind::kSend);
+  world.Reply(404, "404 page not found");
+  discover("pods");
+  EXPECT_FALSE(world.reflector->IsServed());
+  EXPECT_EQ(world.reflector->problem().message,
+            "install the CRD of nodes, or enable v1 at the API server (nodes is served in none of "
+            "v1)");
+  EXPECT_EQ(world.Next().kind, Kind::kSend);
+  world.Fails(ErrorCode::kUnavailable);
+  EXPECT_FALSE(world.reflector->IsServed()) << "nothing new is known";
+  discover("nodes");
+  EXPECT_TRUE(world.reflector->IsServed());
 }
 
 TEST(ReflectorVersions, ServersThatDisagreeAreNotAskedAsFastAsTheyAnswer) {
