@@ -134,10 +134,12 @@ int main(int argc, char** argv) {
                      "manifests/controller-writes, or run the image cdom-driver"}});
   }
 
-  const process::Context context = {
-      .settings = settings, .clock = frame.clock(), .logger = logger, .load_config = [&] {
-        return frame.LoadConfig();
-      }};
+  kube::Fitness fitness;
+  const process::Context context = {.settings = settings,
+                                    .clock = frame.clock(),
+                                    .logger = logger,
+                                    .fitness = fitness,
+                                    .load_config = [&] { return frame.LoadConfig(); }};
   LeaseLosses losses;
   while (auto config = WaitForConfig(context, frame.stop())) {
     logger.Info("Talking to the API server",
@@ -152,6 +154,9 @@ int main(int argc, char** argv) {
         break;
       case process::ExitReason::kStoodDown:
         logger.Error("Released the Lease to NVIDIA's controller, restarting");
+        break;
+      case process::ExitReason::kCannotServe:
+        logger.Error("Released the Lease to another replica, restarting");
         break;
       case process::ExitReason::kOtherMode:
         return command_line::kFailed;

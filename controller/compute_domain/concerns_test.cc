@@ -137,7 +137,7 @@ TEST(Concerns, REV3_F2_LabelOfAnIdleNodeGoesWhileARepairIsRefused) {
 TEST(Concerns, REV3_F1_DeletedAdditionalNamespaceHoldsNoDeletion) {
   Observed observed = JustDeleted();
   fixtures::EndWorkload(observed.children.claims);
-  observed.facts.views.refused_namespaces = {fixtures::kOldDriverNs};
+  observed.facts.views.unreadable_namespaces = {fixtures::kOldDriverNs};
   PassWorld world(observed);
   world.server.Refuse("/namespaces/nvidia-system/", 403, "Forbidden",
                       "cannot list resource \"pods\" in the namespace nvidia-system");
@@ -154,7 +154,7 @@ TEST(Concerns, REV3_F1_DeletedAdditionalNamespaceHoldsNoDeletion) {
 TEST(Concerns, REV3_F1_NamespaceInWhichSomethingWasSeenHoldsItsDomainAlone) {
   Observed observed = JustDeleted();
   fixtures::EndWorkload(observed.children.claims);
-  observed.facts.views.refused_namespaces = {fixtures::kOldDriverNs};
+  observed.facts.views.unreadable_namespaces = {fixtures::kOldDriverNs};
   observed.children.daemon_sets[0].meta.key.ns = fixtures::kOldDriverNs;
   PassWorld world(observed);
   world.server.Refuse("/namespaces/nvidia-system/", 403, "Forbidden", "cannot list");
@@ -168,7 +168,7 @@ TEST(Concerns, REV3_F1_NamespaceInWhichSomethingWasSeenHoldsItsDomainAlone) {
 
 TEST(Concerns, REV3_F1_MemberLeavesWhileAnAdditionalNamespaceIsRefused) {
   Observed observed = Converged();
-  observed.facts.views.refused_namespaces = {fixtures::kOldDriverNs};
+  observed.facts.views.unreadable_namespaces = {fixtures::kOldDriverNs};
   PassWorld world(observed);
   LeaveNode1(observed, world);
   world.server.Refuse("/namespaces/nvidia-system/", 403, "Forbidden", "cannot list");

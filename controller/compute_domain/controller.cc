@@ -1,6 +1,8 @@
 #include "controller/compute_domain/controller.h"
 
 #include <algorithm>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include "controller/api/names.h"
@@ -17,25 +19,63 @@ using Priority = kube::WorkQueue::Priority;
 constexpr std::chrono::seconds kPatience{60};
 // Minimum time between two restores that are noticed.
 constexpr std::chrono::minutes kRestores{5};
+// A collection that was never read is given up after this time, and is unknown from then on. A
+// healthy server answers the first LIST sooner, even when it has just started.
+constexpr std::chrono::seconds kGivenUpAfter{30};
+// ComputeDomains count as read for this long after a watch of them broke: a server that restarts
+// refuses a few renewals.
+constexpr std::chrono::seconds kUnreadAfter{10};
 
 bool Reads(const kube::Reflector& reflector, const kube::Resource& resource) {
   return reflector.options().resource == resource;
 }
 
-bool ReadsChildren(const kube::Reflector& reflector) {
-  return Reads(reflector, kube::kResourceClaimTemplates) || Reads(reflector, kube::kDaemonSets);
-}
-
-bool ReadsDaemons(const kube::Reflector& reflector) {
-  return Reads(reflector, kube::kPods) || Reads(reflector, api::kComputeDomainCliques);
-}
-
-// The controller continues without ResourceSlices, because they only explain. It also continues
-// without permission for claims, which NVIDIA's chart does not grant. Then no rule that must know
-// the users of a domain acts.
-bool IsOptional(const kube::Reflector& reflector, std::string_view reason) {
+// The controller continues without ResourceSlices, because they only explain, and without cliques
+// that are not served, as beside NVIDIA's CRDs of 25.8.1. It also continues without permission for
+// claims, which NVIDIA's chart does not grant. Then no rule that must know the users of a domain
+// acts.
+bool IsOptional(const kube::Reflector& reflector, bool is_forbidden) {
   return Reads(reflector, kube::kResourceSlices) ||
-         (Reads(reflector, kube::kResourceClaims) && reason == api::kReasonPermissionMissing);
+         (Reads(reflector, kube::kResourceClaims) && is_forbidden) ||
+         (Reads(reflector, api::kComputeDomainCliques) && !is_forbidden);
+}
+
+// Returns the kind that the reflector reads. Empty for ResourceSlices.
+std::optional<Kind> KindOf(const kube::Reflector& reflector) {
+  for (const Kind kind : {Kind::kComputeDomain, Kind::kDaemonSet, Kind::kClaimTemplate,
+                          Kind::kClique, Kind::kDaemonPod, Kind::kClaim, Kind::kNode}) {
+    if (Reads(reflector, ResourceOf(kind))) return kind;
+  }
+  return {};
+}
+
+bool IsChild(Kind kind) { return kind == Kind::kDaemonSet || kind == Kind::kClaimTemplate; }
+
+// Returns "pods in namespace cdom-system".
+std::string NameOf(const kube::Reflector& reflector) {
+  const std::string& ns = reflector.options().ns;
+  return reflector.options().resource.QualifiedName() + (ns.empty() ? "" : " in namespace " + ns);
+}
+
+// Returns what the controller does not do while the kind is unknown.
+std::string_view CostOf(std::optional<Kind> kind) {
+  if (!kind) return "a missing kubelet plugin is not noticed";
+  switch (*kind) {
+    case Kind::kComputeDomain:
+      return "no domain is served";
+    case Kind::kDaemonSet:
+    case Kind::kClaimTemplate:
+      return "children are neither created nor repaired, and deletions wait";
+    case Kind::kClique:
+      return "members are those of status, and deletions wait unless the CRD is missing";
+    case Kind::kDaemonPod:
+      return "members keep their readiness, and deletions wait";
+    case Kind::kClaim:
+      return "no new node joins, and deletions wait";
+    case Kind::kNode:
+      return "a lost node is not noticed, no daemon is replaced, and deletions wait";
+  }
+  return "";
 }
 
 }  // namespace
@@ -46,6 +86,7 @@ Controller::Controller(const Facts& facts, Sinks sinks, const base::Clock& clock
                        base::Random& random, base::Logger& logger, const Rules& rules)
     : sinks_(std::move(sinks)),
       clock_(clock),
+      logger_(logger),
       ns_(facts.driver_namespaces.front()),
       cache_(
           facts.driver_namespaces, [this](const std::string& uid) { Want(uid, Priority::kNormal); },
@@ -63,9 +104,9 @@ Controller::Controller(const Facts& facts, Sinks sinks, const base::Clock& clock
   }
 }
 
-// Returns the state of a collection. Its reason is empty while the collection is fresh, and if the
-// cause ends without help.
+// Returns the state of a collection, without a refusal while it is fresh.
 Controller::View Controller::ViewOf(std::size_t i) {
+  using Refusal = View::Refusal;
   const kube::Reflector& reflector = reflectors_[i];
   const base::Clock::TimePoint now = clock_.Now();
   const kube::ReflectorProblem& problem = reflector.problem();
@@ -75,87 +116,136 @@ Controller::View Controller::ViewOf(std::size_t i) {
                    : now - *as_of < kPatience ? Freshness::kFresh
                                               : Freshness::kStale;
   // Only a success ends a refusal. An error of another kind does not.
-  if (problem.kind == Problem::kNone) view.reason = {};
-  const bool is_refusal =
-      problem.kind == Problem::kForbidden || problem.kind == Problem::kNotServed;
-  if (is_refusal || view.reason.empty()) view.message = problem.message;
-  if (is_refusal) {
-    const bool dra = reflector.options().resource.group == kube::kResourceClaims.group;
-    view.reason = problem.kind == Problem::kForbidden ? api::kReasonPermissionMissing
-                  : dra                               ? api::kReasonDraNotServed
-                                                      : std::string_view();
-  }
+  if (problem.kind == Problem::kNone) view.refusal = Refusal::kNone;
+  // For a kind that is there in every cluster, a 404 is an error as any other.
+  const bool is_dra = reflector.options().resource.group == kube::kResourceClaims.group;
+  const bool is_missing = problem.kind == Problem::kNotServed && (is_dra || !reflector.IsServed());
+  const bool is_refusal = problem.kind == Problem::kForbidden || is_missing;
+  if (is_refusal || view.refusal == Refusal::kNone) view.message = problem.message;
+  if (is_refusal) view.refusal = is_missing ? Refusal::kNotServed : Refusal::kForbidden;
+  const auto since = reflector.failing_since();
+  view.is_given_up = view.refusal == Refusal::kNone && !reflector.HasSynced() && since &&
+                     now - *since >= kGivenUpAfter;
   View seen = view;
-  if (seen.freshness == Freshness::kFresh) seen.reason = {};
+  if (seen.freshness == Freshness::kFresh) seen.refusal = Refusal::kNone;
+  const bool is_said = seen.refusal == Refusal::kForbidden &&
+                       !reflector.options().cost_without.empty();  // By the reflector.
+  if (!std::exchange(view.is_told, seen.IsUnreadable()) && view.is_told && !is_said) {
+    logger_.Warning("Continuing without a resource that cannot be read",
+                    {{"resource", reflector.options().resource.QualifiedName()},
+                     {"namespace", reflector.options().ns},
+                     {"cost", std::string(CostOf(KindOf(reflector)))},
+                     {"err", problem.message}});
+  }
   return seen;
 }
 
-Views Controller::UpdateViews() {
+std::string Controller::HindranceBy(const kube::Reflector& reflector, const View& view) const {
   const base::Clock::TimePoint now = clock_.Now();
+  const auto as_of = reflector.CurrentAsOf(now);
+  // Without domains all children look like orphans.
+  const bool is_essential = &reflector == domains_;
+  const bool is_read = is_essential ? as_of && now - *as_of < kUnreadAfter : as_of.has_value();
+  if (is_read || (!is_essential && view.IsUnreadable())) return {};
+  const std::string& why = reflector.problem().message;
+  return NameOf(reflector) + (why.empty() ? " was not read yet" : " cannot be read: " + why);
+}
+
+// A kind that cannot be read in an additional namespace does not affect domains with children in
+// the first namespace. The log names it.
+void Controller::AddView(const kube::Reflector& reflector, Kind kind, const View& view,
+                         Views& views) const {
+  const base::Clock::TimePoint now = clock_.Now();
+  const std::string& ns = reflector.options().ns;
+  if (!ns.empty() && ns != ns_) {
+    if (view.IsUnreadable() || view.freshness == Freshness::kStale) {
+      views.unreadable_namespaces.insert(ns);
+    }
+    return;
+  }
+  // While nothing can be read, no single kind is the cause. The first message is kept, because
+  // each new message would change every domain.
+  const bool is_refused = view.refusal != View::Refusal::kNone;
+  const bool is_told = view.freshness != Freshness::kFresh &&
+                       (view.IsUnreadable() || now - connected_since_ >= kPatience) &&
+                       kind != Kind::kComputeDomain;
+  if (is_told) {
+    const std::string before = views_.ProblemOf(kind);
+    views.problems[kind] = before.empty() || is_refused ? view.message : before;
+  }
+  const bool is_served = reflector.problem().kind != Problem::kNotServed;
+  switch (kind) {
+    case Kind::kNode:
+      views.nodes = view.freshness;
+      break;
+    case Kind::kDaemonSet:
+      views.daemon_sets = view.freshness;
+      break;
+    case Kind::kClaimTemplate:
+      views.templates = view.freshness;
+      views.template_version = is_served ? reflector.resource().version : "";
+      break;
+    case Kind::kClique:
+      views.cliques = view.freshness;
+      views.cliques_are_served = reflector.IsServed();
+      break;
+    case Kind::kClaim:
+      views.claim_version = is_served ? reflector.resource().version : "";
+      AddClaims(reflector, view, views);
+      break;
+    case Kind::kComputeDomain:
+    case Kind::kDaemonPod:
+      break;
+  }
+  if (IsChild(kind) && !reflector.HasCaughtUp(now)) views.children_are_current = false;
+  // Claims that are not served show that the cluster has no DRA.
+  const bool is_needed =
+      IsChild(kind) || kind == Kind::kComputeDomain ||
+      (kind == Kind::kClaim && !views.claims_are_read && views.claims_are_granted);
+  if (!is_needed || !view.IsUnreadable() || !views.problem_reason.empty()) return;
+  views.problem_reason = view.refusal == View::Refusal::kForbidden   ? api::kReasonPermissionMissing
+                         : view.refusal == View::Refusal::kNotServed ? api::kReasonDraNotServed
+                                                                     : api::kReasonChildrenNotRead;
+  views.problem = kind == Kind::kComputeDomain ? view.message : views.problems[kind];
+}
+
+void Controller::AddClaims(const kube::Reflector& reflector, const View& view, Views& views) const {
+  views.claims = view.freshness;
+  views.claims_are_current = reflector.HasCaughtUp(clock_.Now());
+  views.claims_are_read = view.refusal == View::Refusal::kNone;
+  views.claims_are_granted = view.refusal != View::Refusal::kForbidden;
+  // The text is constant, because each new message would change every domain.
+  if (!views.claims_are_granted) {
+    views.problems[Kind::kClaim] = "this identity may not list and watch ResourceClaims.";
+  }
+}
+
+Views Controller::UpdateViews() {
   Views views;
   bool all_synced = true;
-  bool all_known = true;
+  std::string hindrance;
+  std::set<std::string> unknown;  // Namespaces whose DaemonSets were never read.
   for (std::size_t i = 0; i < reflectors_.size(); ++i) {
     const kube::Reflector& reflector = reflectors_[i];
     const View view = ViewOf(i);
-    const bool is_refused = !view.reason.empty();
-    const bool is_optional = IsOptional(reflector, view.reason);
-    // Domains must be read: without them all children look like orphans.
-    const bool essential = Reads(reflector, api::kComputeDomains);
+    const bool is_refused = view.refusal != View::Refusal::kNone;
+    const bool is_optional = IsOptional(reflector, view.refusal == View::Refusal::kForbidden);
     all_synced = all_synced && (reflector.HasSynced() || (is_optional && is_refused));
-    all_known = all_known && (reflector.HasSynced() || (!essential && is_refused));
-    // While nothing can be read, no single kind is the cause. The first message is kept, because
-    // each new message would change every domain.
-    const bool is_told =
-        view.freshness != Freshness::kFresh && (is_refused || now - connected_since_ >= kPatience);
-    const auto tell = [&](const std::string& before, std::string& problem) {
-      if (is_told) problem = before.empty() || is_refused ? view.message : before;
-    };
-    if (Reads(reflector, kube::kResourceSlices)) {
-      views.slices = is_refused ? Freshness::kUnknown : view.freshness;
-      const bool is_well = reflector.problem().kind == Problem::kNone;
-      if (views.slices == Freshness::kFresh && !is_well) views.slices = Freshness::kStale;
+    if (hindrance.empty()) hindrance = HindranceBy(reflector, view);
+    const std::optional<Kind> kind = KindOf(reflector);
+    if (kind) {
+      AddView(reflector, *kind, view, views);
+      if (kind == Kind::kDaemonSet && view.is_given_up) unknown.insert(reflector.options().ns);
       continue;
     }
-    if (Reads(reflector, kube::kNodes)) {
-      views.nodes = view.freshness;
-      tell(views_.nodes_problem, views.nodes_problem);
-      continue;
-    }
-    const bool is_served = reflector.problem().kind != Problem::kNotServed;
-    const std::string served = is_served ? reflector.resource().version : "";
-    if (Reads(reflector, kube::kResourceClaimTemplates)) views.template_version = served;
-    // A kind that cannot be read in an additional namespace does not affect domains with children
-    // in the first namespace. The log names it.
-    const bool is_everybodys = reflector.options().ns.empty() || reflector.options().ns == ns_;
-    if (is_refused && !is_everybodys) views.refused_namespaces.insert(reflector.options().ns);
-    if (ReadsDaemons(reflector) && is_everybodys && !is_refused) {
-      tell(views_.daemons_problem, views.daemons_problem);
-    }
-    if (ReadsChildren(reflector) && is_everybodys && !reflector.HasCaughtUp(now)) {
-      views.children_are_current = false;
-    }
-    if (Reads(reflector, kube::kResourceClaims)) {
-      views.claims = view.freshness;
-      views.claims_are_current = reflector.HasCaughtUp(now);
-      views.claim_version = served;
-      views.claims_are_read = !is_refused;
-      views.claims_are_granted = !is_optional;
-      // The text is constant, because each new message would change every domain.
-      if (is_optional) {
-        views.claims_problem = "this identity may not list and watch ResourceClaims.";
-      } else if (is_refused) {
-        views.claims_problem = view.message;
-      }
-      if (is_optional) continue;
-    }
-    if (views.problem_reason.empty() && is_everybodys) {
-      views.problem_reason = view.reason;
-      if (is_refused) views.problem = view.message;
-    }
+    views.slices = view.IsUnreadable() ? Freshness::kUnknown : view.freshness;
+    const bool is_well = reflector.problem().kind == Problem::kNone;
+    if (views.slices == Freshness::kFresh && !is_well) views.slices = Freshness::kStale;
   }
+  // Anything may be in them.
+  for (const std::string& ns : unknown) views.unreadable_namespaces.erase(ns);
   has_synced_ = all_synced;
-  if (all_known) may_reconcile_ = true;
+  hindrance_.With([&](std::string& why) { why = std::move(hindrance); });
   return views;
 }
 
@@ -188,7 +278,6 @@ void Controller::NoticeRestore() {
 void Controller::Observe() {
   NoticeDisconnection();
   NoticeRestore();
-  const bool might = may_reconcile_;
   Views views = UpdateViews();
   if (views != views_) reconciler_.SetViews(views);
   // These changes do not affect domains: a view of ResourceSlices that becomes stale concerns only
@@ -208,7 +297,9 @@ void Controller::Observe() {
       std::exchange(domain_watches_, watches) != watches && reconciler_.TryConditionsAgain();
   const bool is_news =
       before != views_ || rollout_is_stopped_ != roll_was_stopped || crd_may_differ;
-  if (!may_reconcile_ || (might && !is_news)) return;
+  const bool could_serve = could_serve_;
+  could_serve_ = could_serve || CanServe();
+  if (!could_serve_ || (could_serve && !is_news)) return;
   EnqueueAll();
 }
 

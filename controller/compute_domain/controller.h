@@ -16,6 +16,7 @@
 #include "controller/compute_domain/reconciler.h"
 #include "pkg/base/clock.h"
 #include "pkg/base/log.h"
+#include "pkg/base/mutex.h"
 #include "pkg/base/random.h"
 #include "pkg/kube/cache/reflector.h"
 #include "pkg/kube/workqueue/work_queue.h"
@@ -50,8 +51,13 @@ class Controller {
   // logs errors. Returns when the domain is due again, for the queue. Thread-safe.
   [[nodiscard]] kube::WorkQueue::Ended Finish(const std::string& uid, const Outcome& outcome);
 
-  // True once each collection was read or refused; ComputeDomains must have been read. Thread-safe.
-  [[nodiscard]] bool MayReconcile() const { return may_reconcile_; }
+  // Returns why domains cannot be served. Empty if they can: ComputeDomains are read, and each
+  // other collection was read, is not served, is refused, or has failed for 30 s. Such a collection
+  // is unknown: what needs it waits, and the rest goes on. Thread-safe.
+  [[nodiscard]] std::string WhyItCannotServe() const {
+    return hindrance_.With([](const std::string& why) { return why; });
+  }
+  [[nodiscard]] bool CanServe() const { return WhyItCannotServe().empty(); }
   // True while each collection was read, except optional ones that are refused. Thread-safe.
   [[nodiscard]] bool HasSynced() const { return has_synced_; }
   // True if no collection could be read for a minute. Thread-safe.
@@ -62,8 +68,26 @@ class Controller {
   [[nodiscard]] Cache& cache() { return cache_; }
 
  private:
-  // Returns the freshness of each cache. Sets `has_synced_` and `may_reconcile_`.
+  // The state of one collection.
+  struct View {
+    Freshness freshness = Freshness::kUnknown;
+    enum class Refusal { kNone, kForbidden, kNotServed };
+    Refusal refusal = Refusal::kNone;  // What a person must fix. Only a success ends it.
+    bool is_given_up = false;          // It was never read, and has failed for 30 s.
+    bool is_told = false;              // The log says that it cannot be read.
+    std::uint64_t gone_back = 0;       // Reflector::versions_gone_back() at the last restore.
+    std::string message = {};          // What is wrong, and how to fix it. Empty if nothing.
+    // The process works without it.
+    [[nodiscard]] bool IsUnreadable() const { return refusal != Refusal::kNone || is_given_up; }
+  };
+  // Returns the freshness of each cache. Sets `has_synced_` and `hindrance_`.
   [[nodiscard]] Views UpdateViews();
+  [[nodiscard]] View ViewOf(std::size_t reflector);
+  // Returns why the collection keeps the process from serving. Empty if it does not.
+  [[nodiscard]] std::string HindranceBy(const kube::Reflector& reflector, const View& view) const;
+  // Adds what the collection shows of the kind.
+  void AddView(const kube::Reflector& reflector, Kind kind, const View& view, Views& views) const;
+  void AddClaims(const kube::Reflector& reflector, const View& view, Views& views) const;
   void NoticeDisconnection();
   // Lists every collection once, at most once in five minutes, if the versions of one went
   // backwards. After a restore of etcd the other watches may stay open and silent.
@@ -73,18 +97,10 @@ class Controller {
   // Enqueues the domain. Namespaces take turns, so that many changes in one delay others only a
   // little.
   void Want(const std::string& uid, kube::WorkQueue::Priority priority) const;
-  // The state of one collection.
-  struct View {
-    Freshness freshness = Freshness::kUnknown;
-    // What a person must fix; see ReflectorProblem. Empty if nothing.
-    std::string_view reason = {};
-    std::string message = {};
-    std::uint64_t gone_back = 0;  // Reflector::versions_gone_back() at the last restore.
-  };
-  [[nodiscard]] View ViewOf(std::size_t reflector);
 
   const Sinks sinks_;
   const base::Clock& clock_;
+  base::Logger& logger_;
   const std::string ns_;  // Namespace in which children are created.
   Cache cache_;
   Reconciler reconciler_;
@@ -101,7 +117,8 @@ class Controller {
   std::optional<base::Clock::TimePoint> restored_at_;  // Last noticed restore. Empty if none.
   Views views_;
   bool rollout_is_stopped_ = false;
-  std::atomic<bool> may_reconcile_ = false;
+  bool could_serve_ = false;  // At any time.
+  base::Guarded<std::string> hindrance_{"nothing was read yet"};
   std::atomic<bool> has_synced_ = false;
   std::atomic<bool> is_disconnected_ = false;
 };

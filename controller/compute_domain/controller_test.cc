@@ -16,9 +16,9 @@ using Uids = std::set<std::string>;
 
 TEST(Controller, DomainsAreLookedAtOnceEveryCollectionWasRead) {
   World world(Converged());
-  EXPECT_FALSE(world.controller.MayReconcile());
+  EXPECT_FALSE(world.controller.CanServe());
   world.Turn();
-  EXPECT_TRUE(world.controller.MayReconcile());
+  EXPECT_TRUE(world.controller.CanServe());
   EXPECT_TRUE(world.controller.HasSynced());
   EXPECT_EQ(world.enqueued, (Uids{kUid}));
   world.Turn();
@@ -31,10 +31,10 @@ TEST(Controller, CollectionThatIsOnlyUnavailableIsWaitedFor) {
     World world(Converged());
     world.server.Refuse(collection, 503, "ServiceUnavailable");
     world.Turn();
-    EXPECT_FALSE(world.controller.MayReconcile());
+    EXPECT_FALSE(world.controller.CanServe());
     world.server.Intercept({});
     world.TurnLater();
-    EXPECT_TRUE(world.controller.MayReconcile());
+    EXPECT_TRUE(world.controller.CanServe());
   }
 }
 
@@ -44,7 +44,7 @@ TEST(Controller, N2_NothingIsDoneBeforeTheDomainsThemselvesWereRead) {
     world.server.Refuse("/computedomains", status, status == 403 ? "Forbidden" : "NotFound");
     world.Turn();
     world.TurnLater();
-    EXPECT_FALSE(world.controller.MayReconcile());
+    EXPECT_FALSE(world.controller.CanServe());
     EXPECT_EQ(world.enqueued, Uids());
   }
 }
@@ -61,10 +61,11 @@ TEST(Controller, MissingRightOrKindIsToldToEveryDomainAndSoIsItsEnd) {
     SCOPED_TRACE(std::string(row.collection) + row.reason);
     Observed observed = Converged();
     observed.domain->status = {};  // It was never provisioned.
+    observed.children = {};
     World world(observed);
     world.server.Refuse(row.collection, row.status, row.status == 403 ? "Forbidden" : "NotFound");
     world.Turn();
-    EXPECT_TRUE(world.controller.MayReconcile());
+    EXPECT_TRUE(world.controller.CanServe());
     EXPECT_FALSE(world.controller.HasSynced());
     EXPECT_EQ(world.enqueued, (Uids{kUid}));
     EXPECT_EQ(world.ReadyReason(), row.reason);
@@ -82,7 +83,7 @@ TEST(Controller, C20_K2_WithoutARightToClaimsDomainsAreProvidedForAndNobodyIsSai
   World world(observed);
   world.server.Refuse("/resourceclaims?", 403, "Forbidden");
   world.Turn();
-  EXPECT_TRUE(world.controller.MayReconcile());
+  EXPECT_TRUE(world.controller.CanServe());
   EXPECT_TRUE(world.controller.HasSynced());
   EXPECT_EQ(world.Reason("Accepted"), "Accepted");
   EXPECT_EQ(world.Reason("InUse"), "PermissionMissing");
@@ -93,7 +94,7 @@ TEST(Controller, C20_K2_WithoutARightToClaimsDomainsAreProvidedForAndNobodyIsSai
   world.Turn();
   EXPECT_EQ(world.enqueued, (Uids{kUid}));
   const Views views = world.controller.reconciler().Gather(kUid).facts.views;
-  EXPECT_TRUE(views.claims_are_granted && views.claims_are_read && views.claims_problem.empty());
+  EXPECT_TRUE(views.claims_are_granted && views.claims_are_read && views.problems.empty());
 }
 
 // Every watch of the collection is renewed, and refused.
@@ -110,6 +111,7 @@ void RefuseRenewals(World& world, const std::string& collection) {
 TEST(Controller, N2_KindThatIsServedButNotReadYetIsStillMissingToEveryDomain) {
   Observed observed = Converged();
   observed.domain->status = {};  // It was never provisioned.
+  observed.children = {};
   World world(observed);
   world.server.Refuse("/resourceclaimtemplates", 404, "NotFound");
   world.Turn();
@@ -161,9 +163,9 @@ TEST(Controller, C4_RightThatIsMissingInAnAdditionalNamespaceIsNobodysObjection)
   World world(observed);
   world.server.Refuse("/namespaces/" + fixtures::kOldDriverNs + "/daemonsets", 403, "Forbidden");
   world.Turn();
-  EXPECT_TRUE(world.controller.MayReconcile());
+  EXPECT_TRUE(world.controller.CanServe());
   EXPECT_EQ(world.Reason("Accepted"), "Accepted");
-  EXPECT_EQ(world.controller.reconciler().Gather(fixtures::kUid).facts.views.refused_namespaces,
+  EXPECT_EQ(world.controller.reconciler().Gather(fixtures::kUid).facts.views.unreadable_namespaces,
             std::set<std::string>{fixtures::kOldDriverNs});
 }
 
@@ -214,7 +216,7 @@ TEST(Controller, C3_NodesThatCannotBeReadFromTheStartAreNotTakenForLost) {
   World world(Converged());
   world.server.Refuse("/nodes", 403, "Forbidden");
   world.Turn();
-  EXPECT_TRUE(world.controller.MayReconcile());
+  EXPECT_TRUE(world.controller.CanServe());
   EXPECT_EQ(world.ReadyReason(), "NodesNotRead");
   EXPECT_EQ(world.controller.reconciler().Gather(kUid).facts.views.nodes, Freshness::kUnknown);
   world.server.Intercept({});
@@ -227,7 +229,7 @@ TEST(Controller, B56_ResourceSlicesThatCannotBeReadAreDoneWithout) {
     World world(Converged());
     world.server.Refuse("/resourceslices", status, status == 403 ? "Forbidden" : "NotFound");
     world.Turn();
-    EXPECT_TRUE(world.controller.MayReconcile());
+    EXPECT_TRUE(world.controller.CanServe());
     EXPECT_TRUE(world.controller.HasSynced());
     (void)world.Run();
     world.clock.Advance(std::chrono::minutes(1));
@@ -241,16 +243,164 @@ TEST(Controller, B56_ResourceSlicesThatCannotBeReadAreDoneWithout) {
   }
 }
 
+// One object in etcd that the API server cannot decode makes every LIST of its kind a 500.
+TEST(Controller, REV4_K8_CollectionThatFailsForHalfAMinute_HoldsUpNoStart) {
+  const std::vector<std::pair<const char*, int>> rows = {{"/resourceslices", 500},
+                                                         {"/nodes", 500},
+                                                         {"/resourceclaims?", 500},
+                                                         {"/resourceclaimtemplates", 500},
+                                                         {"/daemonsets", 500},
+                                                         {"/daemonsets", 404},
+                                                         {"/pods", 500},
+                                                         {"/computedomaincliques", 500},
+                                                         {"/namespaces/nvidia-system/pods", 500}};
+  for (const auto& [collection, status] : rows) {
+    SCOPED_TRACE(collection + std::to_string(status));
+    World world(Converged());
+    world.server.Refuse(collection, status, "InternalError");
+    world.Turn();
+    EXPECT_FALSE(world.controller.CanServe());
+    world.clock.Advance(std::chrono::seconds(29));
+    world.Turn();
+    EXPECT_FALSE(world.controller.CanServe());
+    world.clock.Advance(std::chrono::seconds(1));
+    world.Turn();
+    EXPECT_TRUE(world.controller.CanServe()) << world.controller.WhyItCannotServe();
+    EXPECT_GE(world.logger.Count("Continuing without a resource that cannot be read"), 1U);
+    for (int minute = 0; minute < 60; ++minute) world.TurnLater();
+    EXPECT_TRUE(world.controller.CanServe());
+    (void)world.Run();
+    EXPECT_EQ(world.Status()["status"].AsString(), "Ready") << "what serves stays ready";
+
+    world.server.Intercept({});
+    world.clock.Advance(std::chrono::minutes(10));
+    world.Turn();
+    EXPECT_EQ(world.enqueued, (Uids{kUid})) << "all is known now";
+    EXPECT_TRUE(world.controller.HasSynced());
+    EXPECT_TRUE(world.controller.reconciler().Gather(kUid).facts.views.problems.empty());
+  }
+}
+
+TEST(Controller, REV4_K8_DomainsThatCannotBeRead_AreNamed) {
+  World world(Converged());
+  world.server.Refuse("/computedomains", 500, "InternalError");
+  for (int minute = 0; minute < 60; ++minute) world.TurnLater();
+  EXPECT_TRUE(world.controller.WhyItCannotServe().starts_with(
+      "computedomains.resource.nvidia.com cannot be read: 500 InternalError"))
+      << world.controller.WhyItCannotServe();
+  world.server.Intercept({});
+  world.TurnLater();
+  EXPECT_EQ(world.controller.WhyItCannotServe(), "");
+
+  RefuseRenewals(world, "/computedomains");
+  world.Turn();
+  EXPECT_TRUE(world.controller.CanServe()) << "it may pass";
+  world.clock.Advance(std::chrono::seconds(10));
+  world.Turn();
+  EXPECT_FALSE(world.controller.CanServe());
+  world.server.Intercept({});
+  world.refused.clear();
+  world.TurnLater();
+  EXPECT_TRUE(world.controller.CanServe());
+}
+
+TEST(Controller, REV4_K8_DomainOfUnreadChildren_IsNeitherCreatedNorCalledWrong) {
+  for (const char* collection : {"/daemonsets", "/resourceclaimtemplates"}) {
+    Observed observed = Converged();
+    observed.domain->status = {};  // It was never provisioned.
+    observed.children = {};
+    World world(observed);
+    world.server.Refuse(collection, 500, "InternalError");
+    world.Turn();
+    world.TurnLater();
+    (void)world.Run();
+    EXPECT_EQ(world.server.Count(Kind::kDaemonSet), 0U) << "it may exist";
+    EXPECT_EQ(world.Reason("Accepted"), "ChildrenNotRead");
+    const json::Value status = world.Status();
+    for (const json::Value& condition : status["conditions"].items()) {
+      const std::string& type = condition["type"].AsString();
+      const bool needs_them = type == "Accepted" || type == "Provisioned" || type == "Ready";
+      if (needs_them) EXPECT_EQ(condition["status"].AsString(), "Unknown") << type;
+    }
+    world.server.Intercept({});
+    world.TurnLater();
+    (void)world.Run();
+    EXPECT_EQ(world.server.Count(Kind::kDaemonSet), 1U);
+  }
+}
+
+TEST(Controller, REV4_K8_NamespaceOfUnreadDaemonSets_MayHoldAnything) {
+  for (const auto& [kind, is_left_out] :
+       {std::pair("/pods", true), std::pair("/computedomaincliques", true),
+        std::pair("/daemonsets", false)}) {
+    World world(Converged());
+    world.server.Refuse("/namespaces/" + fixtures::kOldDriverNs + kind, 500, "InternalError");
+    world.Turn();
+    world.TurnLater();
+    EXPECT_TRUE(world.controller.CanServe());
+    const Views views = world.controller.reconciler().Gather(kUid).facts.views;
+    EXPECT_EQ(views.unreadable_namespaces.contains(fixtures::kOldDriverNs), is_left_out) << kind;
+    EXPECT_TRUE(views.problems.empty()) << "it concerns no domain in the first namespace";
+  }
+}
+
+TEST(Controller, REV4_K8_WithoutTheCrdOfCliques_MembersComeFromStatus) {
+  World world(Converged());
+  for (const std::string node : {"node-0", "node-1"}) world.server.PutSlice(node, "of-" + node);
+  world.server.SetServed(api::kComputeDomainCliques.plural, false);
+  world.Turn();
+  EXPECT_TRUE(world.controller.CanServe()) << "it waits for nothing";
+  (void)world.Run();
+  EXPECT_EQ(world.Status()["status"].AsString(), "Ready");
+  EXPECT_EQ(world.Status()["nodes"].items().size(), 2U);
+  EXPECT_EQ(world.ReadyReason(), "DaemonsNotRead");
+  const std::string said = json::Serialize(world.Status());
+  EXPECT_NE(said.find("Cliques are not served, so members come from status alone"),
+            std::string::npos);
+  EXPECT_NE(said.find("install the CRD of computedomaincliques"), std::string::npos);
+}
+
+// A proxy answers 404, and discovery lists them.
+TEST(Controller, REV4_K8_PageOfAProxy_DoesNotHideTheCliques) {
+  World world(Converged());
+  world.server.Refuse("/computedomaincliques", 404, "NotFound");
+  world.Turn();
+  EXPECT_FALSE(world.controller.CanServe()) << "it may pass";
+  world.TurnLater();
+  EXPECT_TRUE(world.controller.CanServe());
+  const Views views = world.controller.reconciler().Gather(kUid).facts.views;
+  EXPECT_TRUE(views.cliques_are_served);
+  EXPECT_EQ(views.cliques, Freshness::kUnknown);
+}
+
+TEST(Controller, REV4_K10_ClaimsThatCannotBeRead_AreTold) {
+  World world(Converged());
+  for (const std::string node : {"node-0", "node-1"}) world.server.PutSlice(node, "of-" + node);
+  world.Turn();
+  (void)world.Run();
+  world.server.Refuse("/resourceclaims?", 503, "ServiceUnavailable");
+  for (kube::Reflector& reflector : world.controller.reflectors()) {
+    if (reflector.options().resource != kube::kResourceClaims) continue;
+    reflector.OnStreamEnd(world.clock.Now(), base::Fail(base::ErrorCode::kUnavailable, "cut"));
+  }
+  world.refused = "/resourceclaims?";
+  world.TurnLater();
+  EXPECT_EQ(world.enqueued, (Uids{kUid}));
+  EXPECT_EQ(world.Reason("InUse"), "ClaimsNotRead");
+  EXPECT_EQ(world.ReadyReason(), "ClaimsNotRead");
+  EXPECT_EQ(world.Status()["status"].AsString(), "Ready");
+}
+
 TEST(Controller, B56_ResourceSlicesOfOurDriverAreWaitedForAndNoOthersAreAskedFor) {
   World world(Converged());
   world.server.Refuse("/resourceslices", 503, "ServiceUnavailable");
   world.Turn();
-  EXPECT_FALSE(world.controller.MayReconcile());
+  EXPECT_FALSE(world.controller.CanServe());
   EXPECT_FALSE(world.controller.HasSynced());
   world.server.Intercept({});
   world.server.ForgetLines();
   world.TurnLater();
-  EXPECT_TRUE(world.controller.MayReconcile());
+  EXPECT_TRUE(world.controller.CanServe());
   int lists = 0;
   for (const std::string& line : world.server.lines()) {
     if (line.find("/resourceslices") == std::string::npos) continue;

@@ -49,7 +49,7 @@ TEST(Freshness, REV3_F3_NodeThatAnOldViewLacksIsNotLost) {
   }
   const Views views = world.controller.reconciler().Gather(kUid).facts.views;
   EXPECT_EQ(views.nodes, Freshness::kStale);
-  EXPECT_FALSE(views.nodes_problem.empty()) << "it is told";
+  EXPECT_TRUE(views.problems.contains(Kind::kNode)) << "it is told";
   (void)world.Run();
   EXPECT_EQ(world.Status()["status"].AsString(), "Ready");
   EXPECT_EQ(world.Status()["nodes"].items().size(), 3U);
@@ -65,17 +65,17 @@ TEST(Freshness, REV3_F3_ViewOfNodesIsStaleAfterAMinuteWhateverTheAnswer) {
 }
 
 TEST(Freshness, REV3_F3_DaemonsThatCannotBeReadForAMinuteAreToldAndChangeNothing) {
-  for (const kube::Resource& resource : {kube::kPods, api::kComputeDomainCliques}) {
+  for (const Kind kind : {Kind::kDaemonPod, Kind::kClique}) {
     World world(Converged());
-    Break(resource, 503, "ServiceUnavailable", world);
+    Break(ResourceOf(kind), 503, "ServiceUnavailable", world);
     const Views views = world.controller.reconciler().Gather(kUid).facts.views;
-    EXPECT_NE(views.daemons_problem.find("503"), std::string::npos) << views.daemons_problem;
+    EXPECT_NE(views.ProblemOf(kind).find("503"), std::string::npos) << views.ProblemOf(kind);
     EXPECT_TRUE(views.problem_reason.empty());
     (void)world.Run();
     EXPECT_EQ(world.Status()["status"].AsString(), "Ready");
     EXPECT_EQ(world.ReadyReason(), "DaemonsNotRead");
     for (int i = 0; i < 5; ++i) world.TurnLater();
-    EXPECT_EQ(world.controller.reconciler().Gather(kUid).facts.views.daemons_problem, "")
+    EXPECT_EQ(world.controller.reconciler().Gather(kUid).facts.views.ProblemOf(kind), "")
         << "they are read again";
   }
 }

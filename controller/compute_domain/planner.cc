@@ -188,10 +188,11 @@ bool Planner::IsRefused() const {
   return std::ranges::any_of(observed_.memory.retries, is_told);
 }
 
-// Adds reads that come first. If a read was refused, the deletion waits for it.
+// Adds reads that come first. If a read was refused, or a kind cannot be read, the deletion waits
+// for it.
 Planner::Deletion Planner::Read(Deletion deletion, Step reads) const {
   deletion.steps.push_back(std::move(reads));
-  if (IsRefused()) deletion.wait.emplace();
+  if (IsRefused() || !observed_.facts.views.problems.empty()) deletion.wait.emplace();
   return deletion;
 }
 
@@ -215,7 +216,7 @@ Planner::Deletion Planner::PlanDeletion() {
   // Claims that cannot be read count as in use.
   const Views& views = observed_.facts.views;
   const bool may_be_used = !views.claims_are_read && views.claims_are_granted;
-  if (may_be_used) wait.blockers.push_back(views.claims_problem);
+  if (may_be_used) wait.blockers.push_back(views.ProblemOf(Kind::kClaim));
   if (!wait.blockers.empty() && grace > milliseconds(0)) {
     Step nodes = PlanNodeProof(observed_);
     // This read decides whether the domain is used. While it fails, the domain counts as used.

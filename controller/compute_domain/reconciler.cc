@@ -26,6 +26,8 @@ Observed Reconciler::Gather(const std::string& uid) const {
   const base::Clock::TimePoint now = clock_.Now();
   Observed observed = cache_.Gather(uid);
   observed.facts = facts_.With([](const Facts& facts) { return facts; });
+  // A kind that is not served has no objects. The cache keeps those from before.
+  if (!observed.facts.views.cliques_are_served) observed.children.cliques.clear();
   observed.facts.status_is_pruned =
       pruned_.With([&](const Pruned& pruned) { return now < pruned.until; });
   observed.facts.missing_permissions = missing_permissions_.With(

@@ -1578,7 +1578,7 @@ TEST(LiveRead, REV3_F3_CliquesThatWereReadReplaceThoseOfACacheThatIsBehind) {
   const std::vector<std::tuple<const char*, bool, std::function<void(Observed&)>>> rows = {
       {"nothing is known", false, [](Observed&) {}},
       {"its watch is broken", true,
-       [](Observed& o) { o.facts.views.daemons_problem = "503 ServiceUnavailable"; }},
+       [](Observed& o) { o.facts.views.problems[Kind::kDaemonPod] = "503 ServiceUnavailable"; }},
       {"a write was a conflict", true, [&](Observed& o) { o.memory.retries["a"] = conflict; }},
       {"a write was refused", false,
        [](Observed& o) { o.memory.retries["a"] = {.concern = Concern::kMembership}; }},

@@ -167,6 +167,10 @@ Metrics::Metrics(const MetricSources& sources, std::string host, int workers)
                       "1 while this replica leads. Always 1 without leader election, always 0 in a "
                       "dry run",
                       {{"name", "compute-domain-controller"}})),
+      can_serve_(OneGauge(*registry_, "cdom_can_serve",
+                          "1 while this replica can serve domains, so that it may lead: it reads "
+                          "ComputeDomains, and has read each other collection or gone without it",
+                          {})),
       reconciled_(Reconciles(*registry_, "success")),
       requeued_(Reconciles(*registry_, "requeue_after")),
       failed_(Reconciles(*registry_, "error")),
@@ -228,21 +232,28 @@ void Metrics::Watched(const std::deque<kube::Reflector>& reflectors) {
     auto& gone_back = Counters(
         *registry_, "cdom_reflector_versions_gone_back_total",
         "How often the API server's resource versions went backwards. It should never happen");
+    auto& failing = BuildGauge()
+                        .Name("cdom_reflector_failing_seconds")
+                        .Help("For how long a collection cannot be read. 0 while it can")
+                        .Register(*registry_);
     for (const kube::Reflector& reflector : reflectors) {
       const Labels labels = {{"resource", reflector.options().resource.QualifiedName()},
                              {"namespace", reflector.options().ns}};
       watches_.push_back({.lists = lists.Add(labels),
                           .watches = watches.Add(labels),
-                          .versions_gone_back = gone_back.Add(labels)});
+                          .versions_gone_back = gone_back.Add(labels),
+                          .failing = failing.Add(labels)});
     }
   }
   const auto catch_up = [](Counter& counter, std::uint64_t count) {
     counter.Increment(static_cast<double>(count) - counter.Value());
   };
+  const base::Clock::TimePoint now = clock_.Now();
   for (std::size_t i = 0; i < reflectors.size(); ++i) {
     catch_up(watches_[i].lists, reflectors[i].lists());
     catch_up(watches_[i].watches, reflectors[i].watches());
     catch_up(watches_[i].versions_gone_back, reflectors[i].versions_gone_back());
+    watches_[i].failing.Set(Seconds(now - reflectors[i].failing_since().value_or(now)));
   }
 }
 

@@ -57,6 +57,7 @@ class Metrics {
   void Watched(const std::deque<kube::Reflector>& reflectors);
   // Call it on the main thread after each turn.
   void Refresh(bool leads);
+  void SetCanServe(bool can_serve) { can_serve_.Set(can_serve ? 1 : 0); }
 
  private:
   // Counters of one reflector.
@@ -64,6 +65,7 @@ class Metrics {
     prometheus::Counter& lists;
     prometheus::Counter& watches;
     prometheus::Counter& versions_gone_back;
+    prometheus::Gauge& failing;
   };
 
   const base::Clock& clock_;
@@ -74,6 +76,7 @@ class Metrics {
   prometheus::Histogram& wait_;
   const std::shared_ptr<DomainMetrics> domains_;
   prometheus::Gauge& leads_;
+  prometheus::Gauge& can_serve_;
   prometheus::Counter& reconciled_;
   prometheus::Counter& requeued_;
   prometheus::Counter& failed_;

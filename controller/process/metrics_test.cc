@@ -151,6 +151,26 @@ TEST_F(MetricsTest, ListsAndWatchesAreCountedForEachCollection) {
   EXPECT_EQ(ValueOf("cdom_reflector_lists_total" + labels), 1);
   EXPECT_EQ(ValueOf("cdom_reflector_watches_total" + labels), 1);
   EXPECT_EQ(ValueOf("cdom_reflector_versions_gone_back_total" + labels), 0);
+  EXPECT_EQ(ValueOf("cdom_reflector_failing_seconds" + labels), 0);
+}
+
+TEST_F(MetricsTest, REV4_K8_CollectionThatCannotBeRead_CountsTheSeconds) {
+  NoSink sink;
+  std::deque<kube::Reflector> reflectors;
+  kube::Reflector& reflector = reflectors.emplace_back(
+      kube::ReflectorOptions{.resource = kube::kDaemonSets}, sink, random_, logger_);
+  ASSERT_EQ(reflector.Poll(clock_.Now()).kind, kube::Reflector::Next::Kind::kSend);
+  reflector.OnReply(clock_.Now(), http::Response{.status = 500});
+  clock_.Advance(seconds(5));
+  metrics_.Watched(reflectors);
+  EXPECT_EQ(ValueOf(R"(cdom_reflector_failing_seconds{namespace="",resource="daemonsets.apps"})"),
+            5);
+}
+
+TEST_F(MetricsTest, REV4_K8_ReplicaThatCannotServe_SaysSo) {
+  EXPECT_EQ(ValueOf("cdom_can_serve"), 0);
+  metrics_.SetCanServe(true);
+  EXPECT_EQ(ValueOf("cdom_can_serve"), 1);
 }
 
 TEST_F(MetricsTest, G27_ReplicaThatBeginsToLeadSpeaksOfDomainsAtOnceAndIsSilentOnceItDoesNot) {
@@ -220,7 +240,8 @@ std::string SectionOf(const std::string& family, bool has_names) {
   for (const char* prefix : {"rest_client_", "cdom_reflector_"}) {
     if (family.starts_with(prefix)) return "## Requests to the API server";
   }
-  const bool is_of_controller = family == "cdom_build_info" || family == "cdom_events_total";
+  const bool is_of_controller =
+      family == "cdom_build_info" || family == "cdom_can_serve" || family == "cdom_events_total";
   for (const char* prefix : {"cdom_", "nvidia_dra_"}) {
     if (family.starts_with(prefix) && !is_of_controller) return "## Totals";
   }

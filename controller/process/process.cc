@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "controller/api/names.h"
@@ -16,6 +17,7 @@
 #include "controller/compute_domain/rules/children.h"
 #include "controller/compute_domain/status/debug_page.h"
 #include "controller/compute_domain/status/explanation/usage.h"
+#include "controller/process/announcer.h"
 #include "controller/process/driver_namespaces.h"
 #include "controller/process/identity.h"
 #include "controller/process/metrics.h"
@@ -125,6 +127,7 @@ class ControllerProcess {
       : settings_(context.settings),
         clock_(context.clock),
         logger_(context.logger),
+        fitness_(context.fitness),
         load_config_(context.load_config),
         reload_period_(context.reload_period),
         config_(std::move(config)),
@@ -167,7 +170,7 @@ class ControllerProcess {
   [[nodiscard]] std::vector<std::string> FindOfOtherMode();
   // A dry run plans beside the leader.
   [[nodiscard]] bool MayWork() const {
-    return controller_.MayReconcile() && (settings_.dry_run || MayWrite());
+    return controller_.CanServe() && (settings_.dry_run || MayWrite());
   }
 
   // For one thread. If `in_flight` is null, its requests count by themselves. `gate` may be null.
@@ -180,6 +183,8 @@ class ControllerProcess {
   }
   void Watch(const std::stop_token& stop);
   void KeepLease(const std::stop_token& stop);
+  // Returns whether the elector may ask for the Lease, or renew it.
+  [[nodiscard]] bool IsFit();
   void SendEvents(const std::stop_token& stop);
   void Work(const std::stop_token& stop, std::atomic<std::int64_t>& busy_since);
   [[nodiscard]] kube::WorkQueue::Ended Reconcile(const std::string& uid,
@@ -203,6 +208,7 @@ class ControllerProcess {
   const settings::Settings& settings_;
   const base::Clock& clock_;
   base::Logger& logger_;
+  kube::Fitness& fitness_;  // For the lease thread.
   const std::function<base::Result<kube::ClientConfig>()> load_config_;
   const milliseconds reload_period_;
   kube::ClientConfig config_;
@@ -227,7 +233,9 @@ class ControllerProcess {
   std::atomic<bool> ends_ = false;
   std::atomic<bool> events_ended_ = false;
   std::atomic<bool> stands_down_ = false;  // It leads, and must end its term.
-  std::string announced_;
+  std::atomic<bool> gives_up_ = false;     // The same, because it cannot serve.
+  bool waits_ = false;  // It can serve, and does not ask for the Lease yet. For the lease thread.
+  Announcer announcer_{logger_};
   TimePoint next_reload_ = {};
   std::optional<kube::ClientConfig> next_config_;  // As read last. Empty if it equals `config_`.
   TimePoint next_watchdog_ = {};
@@ -281,6 +289,10 @@ void ControllerProcess::KeepLease(const std::stop_token& stop) {
         continue;
       }
     }
+    if (!IsFit()) {
+      kube::WaitUntil(clock_, clock_.Now() + kTurn, stop);
+      continue;
+    }
     const kube::LeaderElector::Next next = elector_.Poll();
     if (next.request) {
       elector_.OnReply(transport->Send(*next.request));
@@ -291,10 +303,29 @@ void ControllerProcess::KeepLease(const std::stop_token& stop) {
   }
 }
 
+bool ControllerProcess::IsFit() {
+  const TimePoint now = clock_.Now();
+  const std::string why = controller_.WhyItCannotServe();
+  fitness_.Observe(now, why.empty());
+  if (!elector_.term_began()) {
+    const bool may_ask = fitness_.MayAsk(now);
+    if (!std::exchange(waits_, why.empty() && !may_ask) && waits_) {
+      logger_.Info("Not asking for the Lease yet, because serving failed a short time ago");
+    }
+    return may_ask;
+  }
+  if (gives_up_ || !fitness_.MustGiveUp(now)) return !gives_up_;
+  logger_.Error("Giving up the Lease, because no domain can be served for a minute",
+                {{"why", why}});
+  fitness_.OnGivenUp();
+  gives_up_ = true;
+  return false;
+}
+
 void ControllerProcess::SendEvents(const std::stop_token& stop) {
   const auto transport = MakeTransport(nullptr, &events_gate_);
   // Runs here because no thread waits for this one, and only after the API server has answered.
-  while (!controller_.MayReconcile() && !stop.stop_requested()) {
+  while (!controller_.CanServe() && !stop.stop_requested()) {
     kube::WaitUntil(clock_, clock_.Now() + kTurn, stop);
   }
   controller_.reconciler().SetUser(CheckIdentity(*transport, logger_, stop));
@@ -372,7 +403,8 @@ kube::HealthOptions ControllerProcess::HealthOptions() {
                     }}},
           .ready = {{"caches",
                      [this, check] {
-                       return check(controller_.MayReconcile(), "the caches are not synced");
+                       const std::string why = controller_.WhyItCannotServe();
+                       return check(why.empty(), why);
                      }},
                     {"watches",
                      [this, check] {
@@ -448,26 +480,16 @@ bool ControllerProcess::ConfigChanged(TimePoint now) {
 std::optional<ExitReason> ControllerProcess::EndReason(TimePoint now) {
   if (settings_.Elects() && elector_.TermEnded()) return ExitReason::kLeaseLost;
   if (stands_down_) return ExitReason::kStoodDown;
+  if (gives_up_) return ExitReason::kCannotServe;
   if (ConfigChanged(now)) return ExitReason::kConfigChanged;
   return {};
 }
 
-// Reports a changed state to systemd and the log. Feeds the watchdog while no thread hangs.
+// Reports what the process does. Feeds the watchdog while no thread hangs.
 void ControllerProcess::Announce(TimePoint now) {
-  std::string state = "Waiting for the caches";
-  if (controller_.MayReconcile()) {
-    const char* const leads = MayWrite() ? "Reconciling" : "Standing by";
-    state = settings_.dry_run ? "Dry run: writes are only logged" : leads;
-  }
-  if (state != announced_) {
-    announced_ = state;
-    logger_.Info(state);
-    if (controller_.MayReconcile()) {
-      systemd::Ready(state);
-    } else {
-      systemd::Status(state);
-    }
-  }
+  const char* const leads = MayWrite() ? "Reconciling" : "Standing by";
+  announcer_.Report(now, settings_.dry_run ? "Dry run: writes are only logged" : leads,
+                    controller_.WhyItCannotServe());
   const auto interval = systemd::WatchdogInterval();
   if (!interval || now < next_watchdog_) return;
   next_watchdog_ = now + *interval / 3;
@@ -531,6 +553,7 @@ ExitReason ControllerProcess::Run(const std::stop_token& stop) {
       }
     }
     metrics_.Refresh(MayWrite());
+    metrics_.SetCanServe(controller_.CanServe());
     metrics_server_.Poll();
     Announce(now);
     kube::WaitUntil(clock_, now + (workers.empty() ? kTurn : kTurnAtWork), stop);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <functional>
@@ -22,6 +23,7 @@
 #include "pkg/http/testing/fake_credentials.h"
 #include "pkg/http/testing/raw_client.h"
 #include "pkg/http/testing/raw_server.h"
+#include "pkg/json/value.h"
 
 namespace process {
 namespace {
@@ -68,6 +70,9 @@ class TestLogger final : public base::Logger {
 bool Writes(const std::string& request) {
   return !request.starts_with("GET ") && request.find("/selfsubjectreviews ") == std::string::npos;
 }
+
+// How the reply to a WATCH begins.
+constexpr const char* kOpenStream = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
 
 // The reply of an API server that has no objects at all: to a LIST; a WATCH stays open.
 // But for `domains`.
@@ -129,6 +134,45 @@ class AdvancedClock final : public base::Clock {
   std::atomic<TimePoint> stopped_at_ = TimePoint();  // Zero: the clock goes.
 };
 
+// Returns the last part of the path.
+std::string NameIn(const std::string& request) {
+  const std::string path = request.substr(0, request.find(" HTTP/"));
+  return path.substr(path.rfind('/') + 1);
+}
+
+// Grants the Lease to the replica that asks.
+class LeaseStore {
+ public:
+  [[nodiscard]] std::string Answer(const std::string& request) {
+    const base::MutexLock lock(mutex_);
+    if (!request.starts_with("GET ")) {
+      const auto body = json::Parse(request.substr(request.find("\r\n\r\n") + 4));
+      lease_ = body ? *body : json::Value();
+      lease_["metadata"]["resourceVersion"] = std::to_string(++version_);
+    } else if (Name() != NameIn(request)) {
+      return http::testing::Reply(
+          404, R"({"kind":"Status","code":404,"reason":"NotFound","details":{"kind":"leases",)"
+               R"("name":")" +
+                   NameIn(request) + R"("}})");
+    }
+    return http::testing::Reply(200, json::Serialize(lease_));
+  }
+  [[nodiscard]] std::string Holder() {
+    const base::MutexLock lock(mutex_);
+    return std::as_const(lease_)["spec"]["holderIdentity"].AsString();
+  }
+
+ private:
+  // Empty if nobody has asked for it.
+  [[nodiscard]] std::string Name() const REQUIRES(mutex_) {
+    return lease_["metadata"]["name"].AsString();
+  }
+
+  base::Mutex mutex_;
+  json::Value lease_ GUARDED_BY(mutex_);
+  int version_ GUARDED_BY(mutex_) = 0;
+};
+
 // A run against an API server that answers nothing, and hangs up once that is asked for.
 class ProcessTest : public ::testing::Test {
  protected:
@@ -157,9 +201,10 @@ class ProcessTest : public ::testing::Test {
       EXPECT_EQ(process::Run({.settings = settings_,
                               .clock = clock_,
                               .logger = logger_,
+                              .fitness = fitness_,
                               .load_config = cannot_load},
                              std::move(config), stop_.get_token()),
-                ExitReason::kStopped);
+                end_);
     });
     if (!settings_.dry_run) lease_asked_.wait();
     health_ = logger_.PortOf("Serving health and metrics");
@@ -187,20 +232,40 @@ class ProcessTest : public ::testing::Test {
         [&] { return Get(health_, "/metrics").find(text) != std::string::npos; });
   }
 
+  // Returns whether the API server gets a request that begins so.
+  [[nodiscard]] bool Gets(const std::string& request) {
+    return base::WaitUntil([&] {
+      return std::ranges::any_of(api_server_.requests(),
+                                 [&](const std::string& one) { return one.starts_with(request); });
+    });
+  }
+
   settings::Settings settings_;
   AdvancedClock clock_;
+  kube::Fitness fitness_;
+  ExitReason end_ = ExitReason::kStopped;  // How the run is to end.
   TestLogger logger_;
   std::latch lease_asked_{1};
   std::latch hang_up_{1};
   std::atomic<bool> writes_ = false;  // It has sent a request that writes.
   std::string lease_answer_ = {};     // Empty: hangs up.
+  bool grants_lease_ = false;         // Or it answers as an API server does.
+  LeaseStore lease_;
   // What there is, as a LIST shows it. Unset: a LIST is not answered.
   std::optional<std::string> domains_ = {};
+  std::string unreadable_ = {};  // Part of requests that are answered with `refusal_`.
+  std::string refusal_ = http::testing::Reply(500, "etcd has no leader");
   RawServer api_server_{[this](RawServer::Connection& connection) {
     for (;;) {
       const std::string request = connection.ReadRequest();
       if (request.empty()) return;
       if (Writes(request)) writes_ = true;
+      const char* const lease = request.starts_with("POST ") ? "/leases" : "/leases/";
+      if (grants_lease_ && request.find(lease) != std::string::npos) {
+        connection.Write(lease_.Answer(request));
+        if (!lease_asked_.try_wait()) lease_asked_.count_down();
+        continue;
+      }
       if (request.find("/leases/") != std::string::npos) {
         if (!lease_answer_.empty()) connection.Write(lease_answer_);
         if (!lease_asked_.try_wait()) lease_asked_.count_down();
@@ -212,7 +277,18 @@ class ProcessTest : public ::testing::Test {
         connection.Write(http::testing::Reply(403, "no"));  // As for cdom's own account.
         continue;
       }
+      if (!unreadable_.empty() &&
+          request.substr(0, request.find('\r')).find(unreadable_) != std::string::npos) {
+        connection.Write(refusal_);
+        continue;
+      }
+      if (request.starts_with("GET /apis/resource.nvidia.com/v1beta1 ")) {
+        connection.Write(http::testing::Reply(
+            200, R"({"kind":"APIResourceList","resources":[{"name":"computedomains"}]})"));
+        continue;
+      }
       const bool is_watch = request.find("watch=") != std::string::npos;
+      if (is_watch && domains_) connection.Write(kOpenStream);
       if (is_watch || !domains_) return connection.WaitForClose();
       connection.Write(ListOf(*domains_, request));
     }
@@ -254,6 +330,68 @@ TEST_F(ProcessTest, M4_ProcessEndsThoughTheApiServerHangs) {
   stop_.request_stop();
   run_.join();  // The API server has answered nothing, and would not for hours.
   EXPECT_FALSE(hang_up_.try_wait());
+}
+
+constexpr const char* kAdmission =
+    "PATCH /apis/resource.nvidia.com/v1beta1/namespaces/default/computedomains/train";
+
+TEST_F(ProcessTest, REV4_K8_ReplicaWithoutDomains_DoesNotAskForTheLease) {
+  unreadable_ = "/computedomains?";
+  grants_lease_ = true;
+  domains_ = "";
+  StartRun();
+  const auto says_why = [&] {
+    return Get(health_, "/readyz/caches").find("etcd has no leader") != std::string::npos;
+  };
+  EXPECT_TRUE(base::WaitUntil(says_why));
+  clock_.Advance(std::chrono::seconds(31));
+  EXPECT_TRUE(Says("Cannot serve"));
+  EXPECT_TRUE(MetricsSay("\ncdom_can_serve 0\n"));
+  EXPECT_EQ(lease_.Holder(), "");
+}
+
+TEST_F(ProcessTest, REV4_K8_ReplicaWithoutTheCrdOfCliques_Serves) {
+  unreadable_ = "/computedomaincliques?";
+  refusal_ = http::testing::Reply(404, "404 page not found\n");
+  grants_lease_ = true;
+  domains_ = kNew;
+  StartRun();
+  EXPECT_TRUE(Gets(kAdmission));
+  EXPECT_TRUE(logger_.Said("Continuing without a resource that cannot be read"));
+  EXPECT_TRUE(MetricsSay("\ncdom_can_serve 1\n"));
+}
+
+TEST_F(ProcessTest, REV4_K8_ReplicaWithoutSlices_ServesAfterHalfAMinute) {
+  unreadable_ = "/resourceslices?";
+  grants_lease_ = true;
+  domains_ = kNew;
+  StartRun();
+  ASSERT_TRUE(Says("Cannot list a resource"));
+  EXPECT_EQ(lease_.Holder(), "");
+  clock_.Advance(std::chrono::seconds(31));
+  EXPECT_TRUE(Gets(kAdmission));
+}
+
+// Its lists were read, and its watches fail.
+TEST_F(ProcessTest, REV4_K8_LeaderThatCannotServe_GivesTheLeaseUp) {
+  unreadable_ = "watch=";
+  grants_lease_ = true;
+  domains_ = "";
+  settings_.lease = {.lease_duration = hours(30'000),
+                     .renew_deadline = hours(20'000),
+                     .retry_period = hours(10'000)};  // Its time flies.
+  end_ = ExitReason::kCannotServe;
+  StartRun();
+  ASSERT_TRUE(Says("Leading"));
+  const auto gives_up = [&] {
+    clock_.Advance(std::chrono::seconds(5));
+    return logger_.Said("Giving up the Lease, because no domain can be served for a minute");
+  };
+  EXPECT_TRUE(base::WaitUntil(gives_up));
+  run_.join();
+  EXPECT_EQ(lease_.Holder(), "");
+  fitness_.Observe(clock_.Now(), true);
+  EXPECT_FALSE(fitness_.MayAsk(clock_.Now())) << "it waits for a minute";
 }
 
 TEST_F(ProcessTest, REV3_F11_StandbyThatWaitsAsLongAsTheServerAskedIsAlive) {
@@ -312,7 +450,10 @@ ExitReason RunWhoseFilesAre(const Change& change, std::stop_source& stop,
     for (;;) {
       const std::string request = connection.ReadRequest();
       if (request.empty()) return;
-      if (request.find("watch=") != std::string::npos) return connection.WaitForClose();
+      if (request.find("watch=") != std::string::npos) {
+        connection.Write(kOpenStream);
+        return connection.WaitForClose();
+      }
       if (Writes(request)) wrote = true;
       connection.Write(ListOf(domains, request));
     }
@@ -327,6 +468,7 @@ ExitReason RunWhoseFilesAre(const Change& change, std::stop_source& stop,
   settings.debug_endpoint.clear();
   const base::SystemClock clock;
   TestLogger logger;
+  kube::Fitness fitness;
   int looks = 0;
   int looks_before = 0;  // Before it was synced.
   const auto load = [&]() -> base::Result<kube::ClientConfig> {
@@ -344,6 +486,7 @@ ExitReason RunWhoseFilesAre(const Change& change, std::stop_source& stop,
   const ExitReason end = Run({.settings = settings,
                               .clock = clock,
                               .logger = logger,
+                              .fitness = fitness,
                               .load_config = load,
                               .reload_period = milliseconds(300)},
                              config(), stop.get_token());

@@ -206,8 +206,11 @@ std::vector<Cache::Watch> Cache::Watches() {
     watches.push_back(
         {{.resource = kube::kPods, .ns = driver->ns, .label_selector = AnyLabelledDomain()},
          &driver->daemon_pods});
-    watches.push_back(
-        {{.resource = api::kComputeDomainCliques, .ns = driver->ns}, &driver->cliques});
+    // With its version, so that discovery says whether the CRD is installed.
+    watches.push_back({{.resource = api::kComputeDomainCliques,
+                        .versions = {api::kComputeDomainCliques.version},
+                        .ns = driver->ns},
+                       &driver->cliques});
   }
   return watches;
 }

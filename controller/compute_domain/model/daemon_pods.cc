@@ -66,7 +66,9 @@ PodByNode PodsThatCount(const Observed& observed) {
     const kube::OwnerReference* owner = pod.meta.ControllerOwner();
     if (owner == nullptr) continue;
     const auto set = our_daemon_sets.find(owner->uid);
-    const bool ours = set != our_daemon_sets.end() && set->second == pod.meta.key.ns;
+    const bool is_unknown = observed.facts.views.daemon_sets == Freshness::kUnknown;
+    const bool ours =
+        is_unknown || (set != our_daemon_sets.end() && set->second == pod.meta.key.ns);
     if (!ours || pod.node.empty() || pod.terminal) continue;
     const DaemonPod*& best = pods[pod.node];
     if (best == nullptr || IsBetter(pod, *best)) best = &pod;

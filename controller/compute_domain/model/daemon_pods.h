@@ -43,7 +43,8 @@ struct CliquePlace {
 [[nodiscard]] bool MayBeIn(const api::DaemonPod& pod, const CliquePlace& clique);
 
 // Returns one daemon pod for each node: a pod that is not being deleted is preferred, then the
-// newest. The pointers point into `observed`.
+// newest. While DaemonSets are unknown, the owner of a pod counts as the domain's. The pointers
+// point into `observed`.
 using PodByNode = std::map<std::string, const api::DaemonPod*>;
 [[nodiscard]] PodByNode PodsThatCount(const Observed& observed);
 

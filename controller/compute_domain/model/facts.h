@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "controller/api/names.h"
+#include "controller/compute_domain/model/kind.h"
 #include "controller/daemon_set/render.h"
 #include "pkg/base/clock.h"
 #include "pkg/kube/api/permission.h"
@@ -29,7 +30,7 @@ struct RolloutSettings {
 // Freshness of a cache. An object that is missing from a stale cache may still exist, so its
 // absence changes nothing.
 enum class Freshness {
-  kUnknown,  // Never read: the kind is not served, or the permission is missing.
+  kUnknown,  // Never read: the kind is not served, the permission is missing, or reads fail.
   kStale,    // Last known to be current at least a minute ago.
   kFresh,
 };
@@ -38,9 +39,14 @@ enum class Freshness {
 struct Views {
   Freshness slices = Freshness::kUnknown;  // ResourceSlices of the driver.
   Freshness nodes = Freshness::kFresh;
-  // Why they cannot be read, and how to fix it. Empty if there is nothing to report.
-  std::string nodes_problem = {};
-  std::string daemons_problem = {};  // The same for daemon pods and cliques.
+  Freshness daemon_sets = Freshness::kFresh;
+  Freshness templates = Freshness::kFresh;
+  Freshness cliques = Freshness::kFresh;
+  // Kinds that cannot be read, or could not for a minute: why, and how to fix it.
+  std::map<Kind, std::string> problems = {};
+  // False if the CRD of cliques is not installed. Then the daemons write their entries into the
+  // status of the domain, or nobody does.
+  bool cliques_are_served = true;
   // DaemonSets and claim templates are being watched at this moment.
   bool children_are_current = true;
   Freshness claims = Freshness::kFresh;
@@ -50,17 +56,22 @@ struct Views {
   // False if cdom has no permission for claims, and works without them. Then it does not know which
   // pods use a domain.
   bool claims_are_granted = true;
-  // Why claims cannot be read, and how to fix it. Empty if they can.
-  std::string claims_problem = {};
-  // Additional driver namespaces that refuse cdom: they were deleted, or lack their Role.
-  std::set<std::string> refused_namespaces = {};
+  // Additional driver namespaces that cannot be read: they were deleted, lack their Role, or have
+  // not answered for a minute. Without those whose DaemonSets were never read.
+  std::set<std::string> unreadable_namespaces = {};
   // Versions of resource.k8s.io that the API server serves, for each kind. Empty if none.
   std::string template_version = kube::kResourceClaimTemplates.version;
   std::string claim_version = kube::kResourceClaims.version;
-  // A kind that children depend on and that cannot be read: the condition's reason (DRANotServed or
-  // PermissionMissing), and how to fix it. Empty if all can be read.
+  // A kind that children depend on and that is unknown: the condition's reason (DRANotServed,
+  // PermissionMissing or ChildrenNotRead), and how to fix it. Empty if all are known.
   std::string problem_reason = {};
   std::string problem = {};
+
+  // Returns the entry of `problems`. Empty if there is none.
+  [[nodiscard]] std::string ProblemOf(Kind kind) const {
+    const auto it = problems.find(kind);
+    return it == problems.end() ? std::string() : it->second;
+  }
   friend bool operator==(const Views&, const Views&) = default;
 };
 

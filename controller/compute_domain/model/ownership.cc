@@ -18,7 +18,7 @@ std::vector<std::string> NamespacesToRead(const Observed& observed) {
   };
   std::vector<std::string> namespaces = observed.facts.driver_namespaces;
   std::erase_if(namespaces, [&](const std::string& ns) {
-    return observed.facts.views.refused_namespaces.contains(ns) &&
+    return observed.facts.views.unreadable_namespaces.contains(ns) &&
            !holds(ns, children.daemon_sets) && !holds(ns, children.templates) &&
            !holds(ns, children.cliques) && !holds(ns, children.daemon_pods) &&
            !holds(ns, children.claims);
@@ -82,6 +82,12 @@ const kube::OwnerReference* PodOf(const api::ResourceClaim& claim) {
 bool IsClique(const Observed& observed, const api::Clique& clique) {
   return clique.domain == observed.uid && IsDriverNamespace(observed.facts, clique.meta.key.ns) &&
          clique.meta.key.name.starts_with(observed.uid + ".");
+}
+
+bool AreCliquesKnown(const Observed& observed) {
+  const Views& views = observed.facts.views;
+  return !views.cliques_are_served || views.cliques != Freshness::kUnknown ||
+         observed.evidence.daemon_pods.has_value();
 }
 
 const Children& BestView(const Observed& observed) {

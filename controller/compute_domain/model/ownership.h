@@ -14,7 +14,7 @@ namespace compute_domain {
 
 [[nodiscard]] bool IsDriverNamespace(const Facts& facts, const std::string& ns);
 // Returns the driver namespaces that may hold objects of the domain. Leaves out a namespace that
-// refuses cdom, if the cache has no object of the domain there.
+// cannot be read, if the cache has no object of the domain there.
 [[nodiscard]] std::vector<std::string> NamespacesToRead(const Observed& observed);
 
 [[nodiscard]] bool IsDaemonSet(const Observed& observed, const api::DaemonSet& set);
@@ -44,6 +44,9 @@ namespace compute_domain {
 // allocated claims, of which no owners are kept.
 [[nodiscard]] const kube::OwnerReference* PodOf(const api::ResourceClaim& claim);
 [[nodiscard]] bool IsClique(const Observed& observed, const api::Clique& clique);
+// Returns whether a clique that `observed` lacks does not exist: the cache has read cliques, or
+// this pass has.
+[[nodiscard]] bool AreCliquesKnown(const Observed& observed);
 
 // Returns the children from a live read if there was one, otherwise those from the cache.
 [[nodiscard]] const Children& BestView(const Observed& observed);

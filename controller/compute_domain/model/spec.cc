@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "controller/api/names.h"
+#include "controller/compute_domain/model/ownership.h"
 #include "pkg/base/did_you_mean.h"
 #include "pkg/base/duration.h"
 #include "pkg/base/number.h"
@@ -83,11 +84,30 @@ std::string FindUnknownKeys(const Observed& observed) {
   return text + ".";
 }
 
+// Returns whether the cache shows every child. Where the CRD keeps no conditions, status does not.
+bool AreChildrenSeen(const Observed& observed) {
+  const Children& children = observed.children;
+  const Views& views = observed.facts.views;
+  const auto any = [&](const auto& objects, auto is) {
+    return std::ranges::any_of(objects, [&](const auto& one) { return is(observed, one); });
+  };
+  const auto is_implied = [&](Freshness freshness) {
+    return freshness == Freshness::kUnknown && !children.daemon_pods.empty();
+  };
+  const bool has_templates =
+      is_implied(views.templates) ||
+      (any(children.templates, IsWorkloadTemplate) &&
+       (observed.facts.imex_on_hosts || any(children.templates, IsDaemonTemplate)));
+  return has_templates && (observed.facts.imex_on_hosts || is_implied(views.daemon_sets) ||
+                           any(children.daemon_sets, IsDaemonSet));
+}
+
 }  // namespace
 
 bool IsProvisioned(const Observed& observed) {
   const kube::Condition* said = observed.domain->status.Find(api::kConditionProvisioned);
-  return (said != nullptr && said->status == "True") || observed.domain->status.status == "Ready";
+  if (said != nullptr && said->status == "True") return true;
+  return observed.domain->status.status == "Ready" || AreChildrenSeen(observed);
 }
 
 std::optional<Failure> FindUnreadableDependency(const Observed& observed) {

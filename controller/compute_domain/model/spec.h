@@ -8,12 +8,12 @@
 
 namespace compute_domain {
 
-// Returns whether the children were created, according to status. REQUIRES: observed.domain, here
-// and below.
+// Returns whether the children were created: status says so, or the cache shows them. A daemon pod
+// shows a DaemonSet and templates that cannot be read. REQUIRES: observed.domain, here and below.
 [[nodiscard]] bool IsProvisioned(const Observed& observed);
 
-// Returns the kind that cannot be read and that is needed to create and repair children. Empty if
-// there is none. A domain that is provisioned keeps running.
+// Returns the unknown kind that is needed to create and repair children. Empty if there is none. A
+// domain that is provisioned keeps running.
 [[nodiscard]] std::optional<Failure> FindUnreadableDependency(const Observed& observed);
 
 // Returns why no children are created for the domain. Empty if it is valid.

@@ -63,6 +63,7 @@ TEST(IsPaused, OnlyTrueIsAPauseAndAnythingElseIsNamed) {
 
 TEST(IsProvisioned, C4_StatusSaysItWithAndWithoutConditions) {
   Observed observed = fixtures::Converged();
+  observed.children = {};
   EXPECT_TRUE(IsProvisioned(observed));
   observed.domain->status.status = "NotReady";
   EXPECT_TRUE(IsProvisioned(observed)) << "its condition";
@@ -70,6 +71,31 @@ TEST(IsProvisioned, C4_StatusSaysItWithAndWithoutConditions) {
   EXPECT_FALSE(IsProvisioned(observed));
   observed.domain->status = {.status = "Ready"};
   EXPECT_TRUE(IsProvisioned(observed)) << "a CRD without conditions";
+}
+
+TEST(IsProvisioned, REV4_K9_ChildrenThatAreSeen_ShowIt) {
+  using Change = void (*)(Observed&);
+  const std::vector<Change> losses = {
+      [](Observed& o) { o.children.daemon_sets.clear(); },
+      [](Observed& o) { o.children.templates.pop_back(); },
+      [](Observed& o) { o.children.templates.erase(o.children.templates.begin()); }};
+  Observed seen = fixtures::Converged();
+  seen.domain->status = {.status = "NotReady"};
+  EXPECT_TRUE(IsProvisioned(seen));
+  for (const Change& lose : losses) {
+    Observed observed = seen;
+    lose(observed);
+    EXPECT_FALSE(IsProvisioned(observed)) << "one is missing";
+    observed.facts.views.daemon_sets = observed.facts.views.templates = Freshness::kUnknown;
+    EXPECT_TRUE(IsProvisioned(observed)) << "a daemon pod shows it";
+    observed.children.daemon_pods.clear();
+    EXPECT_FALSE(IsProvisioned(observed));
+    observed.facts.views = {};
+    observed.facts.imex_on_hosts = true;
+    EXPECT_EQ(IsProvisioned(observed), observed.children.templates.size() == 2 ||
+                                           observed.children.templates[0].target == "Workload")
+        << "only the template of the workload is needed";
+  }
 }
 
 TEST(FindInvalidAnnotation, C5_RollThatIsNoWordOfOursIsSaid) {
@@ -224,7 +250,7 @@ TEST(NamespacesToRead, REV3_F1_RefusedNamespaceIsReadOnlyWhereSomethingWasSeenIn
       [](Observed& o) { o.children.claims[0].meta.key.ns = fixtures::kOldDriverNs; }};
   Observed observed = fixtures::Converged();
   EXPECT_EQ(NamespacesToRead(observed).size(), 2U);
-  observed.facts.views.refused_namespaces = {fixtures::kOldDriverNs};
+  observed.facts.views.unreadable_namespaces = {fixtures::kOldDriverNs};
   EXPECT_EQ(NamespacesToRead(observed).size(), 1U);
   for (const Change& change : seen) {
     Observed holds = observed;

@@ -211,7 +211,9 @@ void AddUnlabelled(const Observed& observed, std::vector<api::Clique>& cliques) 
 // succeed, or the write of a clique was a conflict. Otherwise the cached ones are used: cliques
 // must not be newer than the labels and claims that say why a member leaves.
 bool AreCliquesBehind(const Observed& observed) {
-  return !observed.facts.views.daemons_problem.empty() ||
+  const std::map<Kind, std::string>& problems = observed.facts.views.problems;
+  return observed.facts.views.cliques == Freshness::kUnknown ||
+         problems.contains(Kind::kDaemonPod) || problems.contains(Kind::kClique) ||
          std::ranges::any_of(observed.memory.retries, [](const auto& one) {
            return one.second.concern == Concern::kMembership && one.second.is_conflict;
          });
@@ -276,9 +278,11 @@ Result<void> HandleReplies(const ReadDaemons& action, const Replies& replies, Ac
   to.observed.evidence.daemon_pods = std::move(read.found.daemon_pods);
   if (AreCliquesBehind(to.observed)) {
     to.observed.children.cliques = read.found.cliques;
-    // A watch that opens again shows all that was so meanwhile. Status must not follow it back.
+    // A watch that opens again shows all that was so meanwhile. Status must not follow it back. A
+    // cache that was never read shows nothing for as long as it would be waited for.
+    const bool is_shown = to.observed.facts.views.cliques != Freshness::kUnknown;
     for (const api::Clique& clique : read.found.cliques) {
-      Expect(to.result, Kind::kClique, clique.meta.key, clique.meta.resource_version);
+      if (is_shown) Expect(to.result, Kind::kClique, clique.meta.key, clique.meta.resource_version);
     }
   }
   to.observed.evidence.cliques = std::move(read.found.cliques);

@@ -320,8 +320,7 @@ TEST(PlanDeletion, ClaimsThatCannotBeReadMayBeInUse) {
     Observed observed = DeletingUnused();
     observed.facts.views.problem_reason = reason;
     observed.facts.views.claims_are_read = false;
-    observed.facts.views.problem = observed.facts.views.claims_problem =
-        "Grant list on resourceclaims.";
+    observed.facts.views.problems[Kind::kClaim] = "Grant list on resourceclaims.";
     const Plan plan = PlanFor(observed);
     EXPECT_EQ(DeletedUids(plan), (Names{"workload-template"}));
     EXPECT_NE(MessageOf(plan).find("Grant list on resourceclaims."), std::string::npos);

@@ -160,6 +160,7 @@ TEST(DecideStatus, P1_EachCauseHasItsReasonAndASentenceThatHelps) {
   const std::vector<Row> rows = {
       {[](Observed& o) {
          o.domain->status = {};  // It was never provisioned.
+         o.children = {};
          o.facts.views.problem_reason = "PermissionMissing";
          o.facts.views.problem = "Grant list on nodes.";
        },
@@ -1436,7 +1437,7 @@ TEST(DecideStatus, C3_NodesThatWereNeverReadTakeNobodysReadinessAndThatIsSaid) {
     o.nodes.clear();
     o.children.labelled_nodes.clear();
     o.facts.views.nodes = Freshness::kUnknown;
-    o.facts.views.nodes_problem = "grant list on nodes";
+    o.facts.views.problems[Kind::kNode] = "grant list on nodes";
   });
   EXPECT_EQ(status.status, "Ready");
   EXPECT_EQ(fixtures::ReasonOf(status, "MembersReady"), "NodesNotRead");
@@ -1514,7 +1515,7 @@ TEST(DecideStatus, C12_WhoUsesTheDomainIsUnknownWhileClaimsAreNotRead) {
 TEST(DecideStatus, C20_WhoMayNotReadClaimsSaysSoOfUseAlone) {
   const DomainStatus status = StatusAfter([](Observed& o) {
     o.facts.views.claims_are_read = o.facts.views.claims_are_granted = false;
-    o.facts.views.claims_problem = "Grant list on resourceclaims.";
+    o.facts.views.problems[Kind::kClaim] = "Grant list on resourceclaims.";
     o.children.claims.clear();
   });
   EXPECT_EQ(fixtures::ReasonOf(status, "InUse"), "PermissionMissing");
@@ -1610,19 +1611,19 @@ TEST(DecideStatus, REV3_F3_ChildThatAnOldViewLacksIsNotMissing) {
 
 TEST(DecideStatus, REV3_F3_DaemonsThatAreNotReadAreToldBesideWhatIsWrong) {
   Observed observed = Converged();
-  observed.facts.views.daemons_problem = "503";
+  observed.facts.views.problems[Kind::kDaemonPod] = "503";
   EXPECT_EQ(StatusOf(observed).status, "Ready");
   EXPECT_EQ(fixtures::ReasonOf(StatusOf(observed), "MembersReady"), "DaemonsNotRead");
   observed.children.daemon_pods[0].ready = false;
   EXPECT_EQ(fixtures::ReasonOf(StatusOf(observed), "MembersReady"), "MembersNotReady");
-  EXPECT_NE(MessageOf(StatusOf(observed), "MembersReady").find("Daemon pods or cliques cannot be"),
+  EXPECT_NE(MessageOf(StatusOf(observed), "MembersReady").find("Daemon pods cannot be"),
             std::string::npos);
 }
 
 TEST(DecideStatus, REV3_F3_NodesThatAreNotReadAreToldBesideWhatIsWrong) {
   Observed observed = Converged();
   observed.facts.views.nodes = Freshness::kStale;
-  observed.facts.views.nodes_problem = "503";
+  observed.facts.views.problems[Kind::kNode] = "503";
   EXPECT_EQ(fixtures::ReasonOf(StatusOf(observed), "MembersReady"), "NodesNotRead");
   observed.children.daemon_pods[0].ready = false;
   EXPECT_EQ(fixtures::ReasonOf(StatusOf(observed), "MembersReady"), "MembersNotReady");

@@ -113,7 +113,7 @@ class Process {
   void Work(const std::stop_token& stop) {
     while (!stop.stop_requested()) {
       std::optional<std::string> uid;
-      if (controller_.MayReconcile() && shared_.leads) {
+      if (controller_.CanServe() && shared_.leads) {
         if (!begun_.exchange(true)) controller_.Start();
         const std::scoped_lock lock(queue_mutex_);
         uid = queue_.Get(shared_.clock.Now());

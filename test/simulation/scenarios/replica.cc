@@ -32,6 +32,7 @@ Replica::Replica(ApiServer& server, ReplicaOptions options, Serve serve, const O
       queue_(compute_domain::LargestShare(kWorkers)),
       elector_({.ns = std::string(kDriverNamespace), .name = std::string(kLeaseName)},
                options_.client, {}, clock_, random_, logger_),
+      fitness_(options_.fitness),
       controller_(FactsOf(options_),
                   {.enqueue =
                        [this](const std::string& uid, const kube::WorkQueue::AddOptions& how) {
@@ -120,8 +121,34 @@ bool Replica::StepWatch(Watcher& watch) {
   return true;
 }
 
+// The loop of watches does each second.
+void Replica::ObserveOnceAtATime() {
+  if (std::exchange(observed_at_, clock_.Now()) != clock_.Now()) controller_.Observe();
+}
+
+// As the lease thread of the process. A leader that gives up sends nothing more.
+bool Replica::IsFit() {
+  const base::Clock::TimePoint now = clock_.Now();
+  fitness_.Observe(now, controller_.CanServe());
+  if (!elector_.term_began()) return fitness_.MayAsk(now);
+  if (!gives_up_ && fitness_.MustGiveUp(now)) {
+    fitness_.OnGivenUp();
+    gate_.Close({});
+    gives_up_ = true;
+  }
+  return !gives_up_;
+}
+
 bool Replica::StepElector() {
   if (!options_.elects) return false;
+  if (!has_begun_) ObserveOnceAtATime();
+  if (!IsFit()) {
+    elector_until_ = clock_.Now() + std::chrono::seconds(1);
+    if (!gives_up_ || Works() || !elector_.IsLeader()) return false;
+    const std::optional<http::Request> release = elector_.Release();
+    if (release) (void)serve_(*release);
+    return release.has_value();
+  }
   const kube::LeaderElector::Next next = elector_.Poll();
   elector_until_ = next.until;
   if (!next.request) return false;
@@ -153,10 +180,10 @@ bool Replica::StepWorker(Worker& worker) {
     worker.replies.assign(worker.missing, std::nullopt);
   };
   if (!worker.pass) {
-    if (!controller_.MayReconcile() || !Leads()) return false;
+    if (!has_begun_ && !controller_.CanServe()) return false;
+    if (!Leads() || gives_up_) return false;
     if (!std::exchange(has_begun_, true)) controller_.Start();
-    // The loop of watches does each second.
-    if (std::exchange(observed_at_, clock_.Now()) != clock_.Now()) controller_.Observe();
+    ObserveOnceAtATime();
     const std::optional<std::string> uid = queue_.Get(clock_.Now());
     if (!uid) return false;
     worker.uid = *uid;
@@ -228,7 +255,9 @@ bool Replica::IsAtRest(Time horizon) const {
   const bool idle = !IsFrozen() && told && !Works() && !has_work;
   return idle && controller_.HasSynced() &&
          std::ranges::all_of(watches_, [&](const Watcher& watch) {
-           return watch.IsAtRest() || (watch.IsDoneWithout() && watch.NextDue() > horizon);
+           // A kind that is not served is looked for again and again.
+           return watch.IsAtRest() || !watch.reflector().IsServed() ||
+                  (watch.IsDoneWithout() && watch.NextDue() > horizon);
          });
 }
 

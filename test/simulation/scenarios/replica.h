@@ -18,6 +18,7 @@
 #include "controller/compute_domain/controller.h"
 #include "pkg/http/gate.h"
 #include "pkg/kube/events/event_recorder.h"
+#include "pkg/kube/lease/fitness.h"
 #include "pkg/kube/lease/leader_elector.h"
 #include "pkg/kube/workqueue/work_queue.h"
 #include "test/simulation/apiserver/api_server.h"
@@ -41,7 +42,8 @@ struct ReplicaOptions {
   std::map<std::string, Revision> stale = {};
   std::set<std::string> silent = {};  // Kinds (by plural) whose watches are silent; see Silence().
   std::uint64_t seed = 1;
-  Skew skew = {};  // Error of its host's clock.
+  Skew skew = {};              // Error of its host's clock.
+  kube::Fitness fitness = {};  // As an earlier term of the process left it.
 };
 
 class Replica {
@@ -59,8 +61,10 @@ class Replica {
   [[nodiscard]] std::optional<Time> NextDue() const;
   [[nodiscard]] const std::string& client() const { return options_.client; }
   [[nodiscard]] bool Leads() const { return !options_.elects || elector_.IsLeader(); }
-  // Returns whether it has lost leadership and has nothing in flight: a real process exits then.
+  // Returns whether its term is over and nothing is in flight. A real process starts over then,
+  // with what fitness() returns.
   [[nodiscard]] bool HasEnded() const;
+  [[nodiscard]] const kube::Fitness& fitness() const { return fitness_; }
   // Returns whether nothing is in flight, and nothing is due before `horizon`. Watches, the Lease
   // and work that waits for leadership do not count.
   [[nodiscard]] bool IsAtRest(Time horizon) const;
@@ -109,6 +113,8 @@ class Replica {
   [[nodiscard]] Watcher::Lag DrawLag();
   bool StepWatch(Watcher& watch);
   bool StepElector();
+  void ObserveOnceAtATime();
+  [[nodiscard]] bool IsFit();
   bool StepEvents();
   bool StepWorker(Worker& worker);
   [[nodiscard]] base::Result<http::Response> SendOfPass(const http::Request& request);
@@ -123,6 +129,8 @@ class Replica {
   kube::WorkQueue queue_;
   kube::LeaderElector elector_;
   http::Gate gate_{[this] { return Leads(); }, clock_};
+  kube::Fitness fitness_;
+  bool gives_up_ = false;  // It releases the Lease, once nothing is in flight.
   compute_domain::Controller controller_;
   std::deque<Watcher> watches_;
   std::optional<base::Clock::TimePoint> elector_until_;

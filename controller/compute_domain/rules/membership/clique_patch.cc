@@ -4,7 +4,6 @@
 
 #include "controller/api/names.h"
 #include "controller/compute_domain/rules/membership/clique_batching.h"
-#include "pkg/base/check.h"
 
 namespace compute_domain {
 
@@ -38,9 +37,8 @@ json::Value RenderClique(const kube::ObjectKey& key, const Observed& observed,
 
 // Returns the owner of a clique that the controller writes: the DaemonSet of its pods. Of several
 // in the namespace, prefers the one that stays (B28, two controllers at once). The garbage
-// collector treats an owner in another namespace as deleted. REQUIRES: a DaemonSet whose pods
-// belong there.
-kube::OwnerReference OwnerOf(const Observed& observed, const CliquePlace& place) {
+// collector treats an owner in another namespace as deleted. Empty if DaemonSets cannot be read.
+std::optional<kube::OwnerReference> OwnerOf(const Observed& observed, const CliquePlace& place) {
   const std::string ours = api::DaemonName(observed.uid);
   const kube::ObjectMeta* owner = nullptr;
   for (const api::DaemonSet& set : observed.children.daemon_sets) {
@@ -48,11 +46,11 @@ kube::OwnerReference OwnerOf(const Observed& observed, const CliquePlace& place)
     const bool stays = set.meta.key.name == ours && !set.meta.deleting;
     if (owner == nullptr || stays) owner = &set.meta;
   }
-  CHECK(owner != nullptr);
-  return {.api_version = kube::kDaemonSets.ApiVersion(),
-          .kind = kube::kDaemonSets.kind,
-          .name = owner->key.name,
-          .uid = owner->uid};
+  if (owner == nullptr) return {};
+  return kube::OwnerReference{.api_version = kube::kDaemonSets.ApiVersion(),
+                              .kind = kube::kDaemonSets.kind,
+                              .name = owner->key.name,
+                              .uid = owner->uid};
 }
 
 kube::ObjectKey KeyOf(const Observed& observed, const CliquePlace& place) {
@@ -72,9 +70,11 @@ json::Value OwnersOf(const MembershipIndex& index, const CliquePlace& place,
   if (!any_ours) return {};
   if (!clique.meta.is_whole) return {};  // Would drop owners that are not cached.
   std::vector<kube::OwnerReference> owners = clique.meta.owners;
-  const kube::OwnerReference ours = OwnerOf(index.observed, place);
-  if (std::ranges::find(owners, ours.uid, &kube::OwnerReference::uid) != owners.end()) return {};
-  owners.push_back(ours);
+  const std::optional<kube::OwnerReference> ours = OwnerOf(index.observed, place);
+  if (!ours || std::ranges::find(owners, ours->uid, &kube::OwnerReference::uid) != owners.end()) {
+    return {};
+  }
+  owners.push_back(*ours);
   return RenderOwners(owners);
 }
 
@@ -119,7 +119,8 @@ std::optional<Action> WriteOf(const MembershipIndex& index, const CliquePlace& p
   }
   const kube::ObjectMeta* live = observed.evidence.LiveOwner();
   if (live == nullptr || live->resource_version != domain.resource_version) return {};
-  const kube::OwnerReference owner = OwnerOf(observed, place);
+  const std::optional<kube::OwnerReference> owner = OwnerOf(observed, place);
+  if (!owner) return {};
   const kube::ObjectKey key = KeyOf(observed, place);
   // The name is taken: the clique exists, and the cache will show it.
   if (observed.evidence.NameOf(Kind::kClique, key).is != NameCheck::Is::kNotAsked) return {};
@@ -127,16 +128,16 @@ std::optional<Action> WriteOf(const MembershipIndex& index, const CliquePlace& p
     // cdom created the clique a moment ago, and it is deleted. If a stale cache shows a deleted
     // DaemonSet, the garbage collector deletes every clique that it owns. So the DaemonSet is read
     // live (R2).
-    const kube::ObjectKey set = {.ns = place.ns, .name = owner.name};
+    const kube::ObjectKey set = {.ns = place.ns, .name = owner->name};
     const NameCheck& found = observed.evidence.NameOf(Kind::kDaemonSet, set);
     if (found.is == NameCheck::Is::kNotAsked)
       return ReadTaken{.kind = Kind::kDaemonSet, .key = set};
-    if (found.is != NameCheck::Is::kFound || found.holder.meta.uid != owner.uid) return {};
+    if (found.is != NameCheck::Is::kFound || found.holder.meta.uid != owner->uid) return {};
   }
   return Create{.kind = Kind::kClique,
                 .key = key,
                 .object = RenderClique(key, observed, place.id, next.daemons,
-                                       CountJoining(index, place, next.daemons), owner)};
+                                       CountJoining(index, place, next.daemons), *owner)};
 }
 
 }  // namespace compute_domain

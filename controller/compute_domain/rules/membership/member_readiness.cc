@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "controller/compute_domain/model/ownership.h"
+
 namespace compute_domain {
 
 using api::Member;
@@ -44,10 +46,11 @@ bool HasTakenItselfOut(const LiveView& live, const Member& shown) {
 }
 
 // Returns whether the member's own daemon wrote it into status. NVIDIA's daemons do, and write no
-// clique, if their feature gate ComputeDomainCliques is off.
+// clique, if their feature gate ComputeDomainCliques is off, and in versions before cliques.
 bool IsWrittenByItsDaemon(const MembershipIndex& index, const Member& shown) {
   const auto pod = index.pods.find(shown.node);
   if (shown.clique.empty() || pod == index.pods.end()) return false;
+  if (!AreCliquesKnown(index.observed)) return false;
   const api::DaemonPod& daemon = *pod->second;
   const bool may_write = !daemon.controller_writes && !daemon.meta.deleting &&
                          daemon.clique == shown.clique && daemon.ip == shown.ip;

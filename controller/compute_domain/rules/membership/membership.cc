@@ -23,7 +23,12 @@ Membership PlanMembership(const Observed& observed, const Instant& now) {
   for (const auto& [node, pod] : index.pods) {
     if (!pod->clique) continue;
     if (!pod->clique->empty()) {
-      if (pod->controller_writes) cliques.try_emplace({pod->meta.key.ns, *pod->clique});
+      if (!pod->controller_writes || !observed.facts.views.cliques_are_served) continue;
+      if (AreCliquesKnown(observed)) {
+        cliques.try_emplace({pod->meta.key.ns, *pod->clique});
+      } else {
+        membership.needs_daemons = true;  // Reads its clique, too.
+      }
     } else if (!pod->ip.empty() && index.MayJoin(node)) {  // No fabric: only its pod shows it.
       AddMember(index, pod->meta.key.ns, {.node = node, .ip = pod->ip, .ready = pod->ready},
                 by_node);

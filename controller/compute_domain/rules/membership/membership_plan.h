@@ -15,8 +15,9 @@ struct Membership {
   std::vector<Action> actions = {};
   // Nodes for which no index is free: "node in clique".
   std::vector<std::string> without_index = {};
-  bool needs_owner = false;         // A clique is missing: read the domain before it is created.
-  bool needs_daemons = false;       // A member seems to have left: read before it is removed.
+  bool needs_owner = false;  // A clique is missing: read the domain before it is created.
+  // A member seems to have left, or cliques are unknown: read before anything is removed or made.
+  bool needs_daemons = false;
   RequeueAfter requeue_after = {};  // Until a write that waits now is due.
 };
 

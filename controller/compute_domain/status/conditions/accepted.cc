@@ -4,10 +4,16 @@
 
 namespace compute_domain {
 
+bool IsOfUnread(const Verdict& verdict) { return verdict.reason == api::kReasonChildrenNotRead; }
+
 Verdict JudgeAccepted(const StatusInput& input) {
   const Observed& observed = input.observed;
   const Analysis& analysis = input.analysis;
-  if (analysis.objection) return Verdict(*analysis.objection);
+  if (analysis.objection) {
+    Verdict objection(*analysis.objection);
+    if (IsOfUnread(objection)) objection.status = "Unknown";
+    return objection;
+  }
   if (analysis.failure && analysis.failure->reason == api::kReasonTemplateNameTaken) {
     return Verdict(*analysis.failure);
   }
@@ -23,6 +29,11 @@ Verdict JudgeAccepted(const StatusInput& input) {
   }
   if (const std::optional<Failure> invalid = FindInvalidAnnotation(observed)) {
     return {"True", api::kReasonAnnotationInvalid, invalid->message};
+  }
+  for (const Kind kind : {Kind::kDaemonSet, Kind::kClaimTemplate}) {
+    const std::string problem = observed.facts.views.ProblemOf(kind);
+    if (problem.empty()) continue;
+    return {"True", api::kReasonChildrenNotRead, "Changes of children are not seen: " + problem};
   }
   return {"True", api::kReasonAccepted, "The spec is valid, and the cluster has what it needs."};
 }

@@ -68,6 +68,8 @@ struct Verdict {
 
 // Helpers that several conditions use.
 
+// Returns whether the verdict is only that children cannot be read, so that they may exist.
+[[nodiscard]] bool IsOfUnread(const Verdict& verdict);
 // Returns why pods of the domain wait for a node. Empty if no pod waits.
 [[nodiscard]] Verdict JudgePendingPods(const StatusInput& input);
 // Returns the number of ready members and of all members, as "3/4".

@@ -47,6 +47,10 @@ Verdict JudgeDeletion(const StatusInput& input, const DeletionWait& wait) {
   } else if (input.analysis.failure &&
              input.analysis.failure->reason != api::kReasonTemplateNameTaken) {
     verdict = {"False", api::kReasonDeletionBlocked, input.analysis.failure->message};
+  } else if (const auto& problems = input.observed.facts.views.problems; !problems.empty()) {
+    verdict = {"False", api::kReasonDeletionBlocked,
+               "Deletion waits until what belongs to the domain can be read: " +
+                   problems.begin()->second + "."};
   }
   const MissingPlugins& missing = input.explanation.plugins;
   const bool is_blocked = verdict.reason != api::kReasonDeleting;

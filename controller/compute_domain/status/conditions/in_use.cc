@@ -18,14 +18,19 @@ Verdict JudgePendingPods(const StatusInput& input) {
 
 Verdict JudgeInUse(const StatusInput& input) {
   const Observed& observed = input.observed;
-  if (!observed.facts.views.claims_are_read) {
-    const Views& views = observed.facts.views;
+  const Views& views = observed.facts.views;
+  const std::string problem = views.ProblemOf(Kind::kClaim);
+  if (!views.claims_are_read) {
     return {"Unknown",
             views.claims_are_granted ? views.problem_reason
                                      : std::string(api::kReasonPermissionMissing),
             "Claims cannot be read, so the use of the domain is unknown, and each node with its "
             "label counts as a member: " +
-                views.claims_problem};
+                problem};
+  }
+  if (!problem.empty()) {
+    return {"Unknown", api::kReasonClaimsNotRead,
+            "Claims cannot be read, so the use of the domain is unknown: " + problem + "."};
   }
   const Verdict waiting = JudgePendingPods(input);
   const std::string says = waiting.reason.empty() ? "" : " " + waiting.message;

@@ -237,6 +237,36 @@ Verdict JudgeHosts(const Observed& observed) {
               (nodes.empty() ? "" : " Pods use it on " + Names(nodes) + ".")};
 }
 
+// Kinds that this condition needs, from the least to the most important: what it says while one of
+// them cannot be read.
+struct Unread {
+  Kind kind = {};
+  std::string_view reason = {};
+  std::string_view says = {};
+};
+constexpr Unread kUnread[] = {
+    {Kind::kClaim, api::kReasonClaimsNotRead, "Claims cannot be read, so no new node joins"},
+    {Kind::kNode, api::kReasonNodesNotRead, "Nodes cannot be read, so a lost node is not noticed"},
+    {Kind::kDaemonPod, api::kReasonDaemonsNotRead,
+     "Daemon pods cannot be read, so this is not updated"},
+    {Kind::kClique, api::kReasonDaemonsNotRead,
+     "Cliques cannot be read, so this is not updated from them"},
+};
+
+void AddUnread(const Views& views, Verdict& verdict) {
+  for (const Unread& unread : kUnread) {
+    const std::string problem = views.ProblemOf(unread.kind);
+    // Without permission for claims a node joins by its label.
+    if (problem.empty() || (unread.kind == Kind::kClaim && !views.claims_are_read)) continue;
+    if (verdict.status == "True") verdict.reason = unread.reason;
+    const bool is_missing = unread.kind == Kind::kClique && !views.cliques_are_served;
+    verdict.message += " ";
+    verdict.message +=
+        is_missing ? "Cliques are not served, so members come from status alone" : unread.says;
+    verdict.message += ": " + problem + ".";
+  }
+}
+
 Verdict JudgeMembership(const StatusInput& input) {
   const Observed& observed = input.observed;
   const Membership& membership = input.membership;
@@ -312,16 +342,7 @@ Verdict JudgeMembersReady(const StatusInput& input) {
         " Not counted, because no pod of the domain has a channel there: " + Names(outsiders) +
         ". For administrators: find out who labels these nodes.";
   }
-  if (!observed.facts.views.nodes_problem.empty()) {
-    if (verdict.status == "True") verdict.reason = api::kReasonNodesNotRead;
-    verdict.message += " Nodes cannot be read, so a lost node is not noticed: " +
-                       observed.facts.views.nodes_problem + ".";
-  }
-  if (!observed.facts.views.daemons_problem.empty()) {
-    if (verdict.status == "True") verdict.reason = api::kReasonDaemonsNotRead;
-    verdict.message += " Daemon pods or cliques cannot be read, so this is not updated: " +
-                       observed.facts.views.daemons_problem + ".";
-  }
+  AddUnread(observed.facts.views, verdict);
   const MissingPlugins& missing = input.explanation.plugins;
   if (missing.nodes.empty()) return verdict;
   // These reasons explain why the node cannot be used, with or without its plugin.

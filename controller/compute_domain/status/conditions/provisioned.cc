@@ -79,7 +79,8 @@ Verdict JudgeProvisioned(const StatusInput& input) {
   const Observed& observed = input.observed;
   const Analysis& analysis = input.analysis;
   if (analysis.objection) {
-    return {"False", api::kReasonNotAccepted, "Nothing is created before the domain is accepted."};
+    return {IsOfUnread(Verdict(*analysis.objection)) ? "Unknown" : "False", api::kReasonNotAccepted,
+            "Nothing is created before the domain is accepted."};
   }
   // A cache that is not current may lack children that exist.
   const bool may_exist = !analysis.children_are_seen && IsProvisioned(observed);
