@@ -380,6 +380,17 @@ Rules CountingFailuresAsNotReady() {
   return rules;
 }
 
+// Nodes that were never read are lost.
+Rules TakingUnknownNodesForLost() {
+  Rules rules = kRules;
+  rules.membership = [](const Observed& observed, const auto&... rest) {
+    Observed believed = observed;
+    believed.facts.views.nodes = compute_domain::Freshness::kFresh;
+    return kRules.membership(believed, rest...);
+  };
+  return rules;
+}
+
 // Frees the nodes of a domain that is being deleted although jobs are on them.
 Rules FreeingNodesUnderAJob() {
   Rules rules = kRules;
@@ -479,6 +490,8 @@ const std::vector<Mutant>& Mutants() {
        ToldBy("template-name-taken", false, Fault::kNone)},
       {"a-failure-takes-readiness", "S21", CountingFailuresAsNotReady(),
        ToldBy("repair-refused", true, Fault::kNone)},
+      {"unknown-nodes-are-lost", "S21", TakingUnknownNodesForLost(),
+       ToldBy("repair-refused", true, Fault::kKindUnknown, "nodes")},
       {"nodes-are-freed-under-a-job", "S22", FreeingNodesUnderAJob(),
        ToldBy("delete-while-forming", false, Fault::kNone)},
       {"release-without-a-look", "S8", ReleasingWithoutALook(),

@@ -7,11 +7,12 @@ namespace simulation {
 OracleRunner::OracleRunner(const ApiServer& server, const SystemUnderTest& system)
     : OracleRunner(
           server, system,
-          {ReleaseGate,       NoStrangers,         StatusFollows,       FailoverIsFast,
-           OneDomainPerNode,  IndexUniqueness,     IndexStability,      NoPruneWithoutProof,
-           OwnOnly,           LiveChildrenAreSafe, DaemonsInUseStay,    FinalizerDiscipline,
-           NoDuplicateChild,  NothingRefused,      Confinement,         OnlyTheLeaderWrites,
-           ReadinessHasCause, LiveJobsKeepAll,     RequestsHaveABudget, RepetitionsArePaced}) {}
+          {ReleaseGate,         NoStrangers,       StatusFollows,       FailoverIsFast,
+           LeaderServes,        OneDomainPerNode,  IndexUniqueness,     IndexStability,
+           NoPruneWithoutProof, OwnOnly,           LiveChildrenAreSafe, DaemonsInUseStay,
+           FinalizerDiscipline, NoDuplicateChild,  NothingRefused,      Confinement,
+           OnlyTheLeaderWrites, ReadinessHasCause, LiveJobsKeepAll,     RequestsHaveABudget,
+           RepetitionsArePaced}) {}
 
 OracleRunner::OracleRunner(const ApiServer& server, const SystemUnderTest& system,
                            const std::vector<MakeOracle>& oracles)

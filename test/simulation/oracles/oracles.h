@@ -28,6 +28,7 @@ using Violations = std::vector<std::string>;
 struct Excuse {
   Time from = {};
   Time until = Time::max();
+  bool is_of_reads = false;  // A kind cannot be read. This excuses only what needs it.
 };
 
 // The controller under test.
@@ -42,6 +43,7 @@ struct SystemUnderTest {
   std::string daemon_image = {};  // Image that daemons must run. Empty if any.
   bool may_patch = true;          // If false, it reads each object before a write.
   bool may_read_claims = true;    // If false, it cannot know which pods use a domain.
+  bool serves_cliques = true;     // If false, their CRD is not installed.
   // `delay`: how late its writes may follow the truth. `pace`: how much later it may report that a
   // member is ready, because nodes that join together are written together, and some may come late.
   // Excused time does not count.
@@ -58,6 +60,9 @@ struct SystemUnderTest {
   std::chrono::seconds clocks_apart{0};
   int clocks_drift_per_million = 0;
   std::map<std::string, Time> stood_still_until = {};  // By client. Has only clients that paused.
+  // Kinds (by plural) that it cannot read, and until when it may behave as if it could not.
+  std::set<std::string> unreadable = {};
+  Time unreadable_until = {};
   // Whether it uses leader election, by the Lease.
   bool elect = false;
   bool repairs_are_undone = false;  // Another client undoes what the controller writes.
@@ -106,8 +111,12 @@ struct Oracle {
 // deleted domain for at most a minute.
 [[nodiscard]] Oracle StatusFollows(const OracleContext& context);
 // L8: after a leader's last renewal another replica leads within the Lease's duration plus one
-// retry.
+// retry. Not checked while a kind cannot be read.
 [[nodiscard]] Oracle FailoverIsFast(const OracleContext& context);
+// S24: who leads serves. While a replica leads, a domain gets its finalizer within 75 s, and then a
+// DaemonSet; 105 s after a refused one. Both wait while children cannot be read. Domains that
+// cannot be read are no excuse: then the replica must not lead.
+[[nodiscard]] Oracle LeaderServes(const OracleContext& context);
 // S2: a node runs daemons of at most one domain.
 [[nodiscard]] Oracle OneDomainPerNode(const OracleContext& context);
 // S3: the controller assigns an index, within the range, to only one member of a clique or status.

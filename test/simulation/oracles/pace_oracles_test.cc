@@ -511,6 +511,21 @@ TEST_F(PaceOraclesTest, L8CountsFromTheLastTimeThatALeaseWasRenewed) {
   EXPECT_TRUE(Contains(Check(FailoverIsFast), "third led only after 20000 ms"));
 }
 
+TEST_F(PaceOraclesTest, L8LetsAReplicaWaitWhileAKindCannotBeRead) {
+  system.clients = {"first", "second"};
+  for (const char* client : {"first", "second"}) {
+    (void)cluster.server().Handle(client, kube::ListRequest(kube::kNodes, {}));
+  }
+  WriteLease("first");
+  system.unreadable = {"pods"};
+  system.unreadable_until = cluster.now();
+  cluster.Advance(seconds(20));
+  WriteLease("second");
+  EXPECT_EQ(Check(FailoverIsFast), "");
+  system.unreadable.clear();
+  EXPECT_TRUE(Contains(Check(FailoverIsFast), "second led only after 20000 ms"));
+}
+
 // ---- S15
 
 TEST_F(PaceOraclesTest, S15SeesAWriteOfOneThatDoesNotLead) {

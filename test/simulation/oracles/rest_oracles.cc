@@ -616,8 +616,13 @@ void DomainCheck::CheckWarnings(const Members& members) {
     Say("does not say that it is in use in " + std::to_string(cliques) + " cliques, or that it is");
   }
   if (says("No kubelet plugin")) return;  // Which is graver.
+  if (says("Cliques are not served") == system_.serves_cliques) {
+    Say(system_.serves_cliques ? "says that cliques are not served"
+                               : "does not say that cliques are not served");
+  }
   const bool is_placed = !domain_.Label(kPlacementLabel).empty();
-  const std::string_view gravest = says("About to leave")             ? "NodeLeaving"
+  const std::string_view gravest = says("Cliques are not served")     ? "DaemonsNotRead"
+                                   : says("About to leave")           ? "NodeLeaving"
                                    : says("with another index")       ? "ImexIndexDiffers"
                                    : says("IMEX has no connection")   ? "ImexPeersUnreachable"
                                    : says("does not say which peers") ? "ImexPeersUnknown"

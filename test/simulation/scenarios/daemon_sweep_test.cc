@@ -92,7 +92,10 @@ struct LeftOut {
 const std::vector<LeftOut>& AllLeftOut() {
   static const std::vector<LeftOut> all = {
       {"nvidia-permissions", true, false, "NVIDIA's chart lets no controller create cliques"},
-      {"nvidia-permissions", true, true, "NVIDIA's chart lets no controller create cliques"}};
+      {"nvidia-permissions", true, true, "NVIDIA's chart lets no controller create cliques"},
+      {"cliques-not-served", true, false, "no clique can be created"},
+      {"cliques-not-served", true, true, "no clique can be created"},
+      {"cliques-not-served", false, true, "cdom's daemons write cliques, and not status"}};
   return all;
 }
 

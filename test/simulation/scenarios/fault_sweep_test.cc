@@ -88,6 +88,25 @@ TEST(StaleNode, REV4_K4_LiveJobKeepsItsDaemons) {
   }
 }
 
+// What a process that starts cannot read does not keep it from the rest.
+class KindUnknownFromTheStart : public testing::TestWithParam<const char*> {};
+
+TEST_P(KindUnknownFromTheStart, REV4_K8_HoldsUpOnlyWhatNeedsIt) {
+  std::vector<RunResult> runs;
+  for (const Variant& variant : kVariants) {
+    const RunSpec spec = {.scenario = variant.scenario,
+                          .controller_writes = variant.controller_writes,
+                          .fault = Fault::kKindUnknown,
+                          .at = 1,
+                          .stale = GetParam()};
+    runs.push_back({.spec = spec, .outcome = Execute(spec)});
+  }
+  ExpectClean(runs, static_cast<int>(runs.size()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, KindUnknownFromTheStart, testing::ValuesIn(kWatchedKinds),
+                         [](const auto& param) { return std::string(param.param); });
+
 TEST(WatchedKinds, AreAllThatTheControllerWatches) {
   World world({}, false);
   world.Execute();

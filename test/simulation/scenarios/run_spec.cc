@@ -12,7 +12,7 @@ namespace simulation {
 
 namespace {
 
-constexpr std::array<std::pair<Fault, std::string_view>, 22> kFaultNames = {{
+constexpr std::array<std::pair<Fault, std::string_view>, 23> kFaultNames = {{
     {Fault::kNone, "none"},
     {Fault::kCrashBefore, "crash-before"},
     {Fault::kCrashAfter, "crash-after"},
@@ -35,6 +35,7 @@ constexpr std::array<std::pair<Fault, std::string_view>, 22> kFaultNames = {{
     {Fault::kForeignConflict, "foreign-409"},
     {Fault::kWatchesSilent, "watches-silent"},
     {Fault::kRestored, "restored"},
+    {Fault::kKindUnknown, "kind-unknown"},
 }};
 static_assert(kFaultNames.size() == kAllFaults.size() + 1);
 
@@ -71,9 +72,11 @@ std::pair<std::string, std::string> ReadWord(const std::string& word) {
 }  // namespace
 
 bool IsOfKinds(Fault fault) {
-  return fault == Fault::kViewsStall || fault == Fault::kReadsFail ||
-         fault == Fault::kWatchesSilent || fault == Fault::kRestored;
+  return fault == Fault::kViewsStall || FailsReads(fault) || fault == Fault::kWatchesSilent ||
+         fault == Fault::kRestored;
 }
+
+bool FailsReads(Fault fault) { return fault == Fault::kReadsFail || fault == Fault::kKindUnknown; }
 
 bool IsPlain(const RunSpec& spec) {
   return spec.fault == Fault::kNone && !spec.two_leaders && !spec.standby && !spec.mixed &&
@@ -99,6 +102,7 @@ bool ChangesNothing(const RunSpec& spec) {
     case Fault::kForeignConflict:
     case Fault::kWatchesSilent:
     case Fault::kRestored:
+    case Fault::kKindUnknown:
       return true;
     case Fault::kUserDeletes:
     case Fault::kUserRecreates:

@@ -39,6 +39,7 @@ enum class Fault {
                    // end each minute. Reads tell the truth.
   kRestored,       // A LIST of RunSpec::stale goes back, as after a restore of etcd. The watches
                    // of the other kinds are silent until their next LIST.
+  kKindUnknown,    // The process dies, and for minutes the next one cannot read RunSpec::stale.
 };
 inline constexpr std::array kAllFaults = {
     Fault::kCrashBefore,   Fault::kCrashAfter,      Fault::kReplyLost,       Fault::kConflict,
@@ -46,7 +47,7 @@ inline constexpr std::array kAllFaults = {
     Fault::kUserRecreates, Fault::kWatchesExpire,   Fault::kNodeLost,        Fault::kFreezes,
     Fault::kWatchBreaks,   Fault::kViewsStall,      Fault::kReadsFail,       Fault::kImexEnds,
     Fault::kDaemonDies,    Fault::kForeignNotFound, Fault::kForeignConflict, Fault::kWatchesSilent,
-    Fault::kRestored};
+    Fault::kRestored,      Fault::kKindUnknown};
 
 // The revision at which a process sees a kind (by plural).
 using Views = std::map<std::string, std::int64_t>;
@@ -63,9 +64,9 @@ struct RunSpec {
   int watch = 0;  // Or number of the opening of a watch, from 1. Renewals count.
   // The stale kinds, such as "nodes+pods@1017". After a crash the next process sees them at that
   // revision, or at the start of the run if there is none, until it comes to rest. With kViewsStall
-  // the running process sees them at that revision, or in the newest state. With kReadsFail reads
-  // of them fail, with kWatchesSilent their watches are silent, and with kRestored a LIST of them
-  // shows that revision, or the start of the run. Empty if none.
+  // the running process sees them at that revision, or in the newest state. With kReadsFail and
+  // kKindUnknown reads of them fail, with kWatchesSilent their watches are silent, and with
+  // kRestored a LIST of them shows that revision, or the start of the run. Empty if none.
   std::string stale = {};
   // If true, the seed decides which actor moves next, and how late each actor and each cache of the
   // controller is. It also decides in which order eight workers send the requests of a step. If
@@ -85,6 +86,8 @@ struct RunSpec {
 
 // Returns whether the fault affects the kinds that RunSpec::stale names.
 [[nodiscard]] bool IsOfKinds(Fault fault);
+// Returns whether these kinds cannot be read for minutes.
+[[nodiscard]] bool FailsReads(Fault fault);
 
 // Returns whether the run has no fault, one replica and no flaky watches, and actors move in turn.
 [[nodiscard]] bool IsPlain(const RunSpec& spec);

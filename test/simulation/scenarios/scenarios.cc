@@ -523,6 +523,30 @@ void DaemonsWithoutCliques(World& world) {
   world.RunToRest("the jobs end");
 }
 
+// As beside NVIDIA's CRDs of 25.8.1, and by its daemons: there are no cliques. Then an
+// administrator installs their CRD.
+void CliquesNotServed(World& world) {
+  const auto serve = [&](bool is_served) {
+    world.cluster().store().SetServed(Kind::kClique, is_served);
+    for (const std::string& node : kAll) world.cluster().agent(node).SetKeepsCliques(is_served);
+  };
+  serve(false);
+  Workload& job = Form(world, kAll);
+  world.cluster().FailNode("node-b");
+  world.Rest("a node is lost");
+  world.cluster().RecoverNode("node-b", true);
+  world.Rest("it is back");
+  job.Finish();
+  world.RunToRest("the job ends");
+  serve(true);
+  // The controller looks every 5 to 30 s, and its back-off ends after two minutes.
+  world.RunFor(std::chrono::seconds(160));
+  Workload& next = world.StartJob("next", kJob, {"node-a", "node-b"});
+  world.Rest("the next one has a clique");
+  next.Finish();
+  world.RunToRest("it ends");
+}
+
 void EndDaemon(World& world, const std::string& node, const std::string& phase) {
   if (const ObjectPtr pod = FindDaemonPod(world, node)) {
     world.cluster().agent(node).EndPod(pod->uid(), phase);
@@ -1033,6 +1057,15 @@ const std::vector<Scenario>& Scenarios() {
           .nodes = kSixNodes,
           .run = ControllerAway,
           .order_matters = true,  // Of how many daemons a node that is replaced sees.
+      },
+      {
+          .name = "cliques-not-served",
+          .alias = "W42",
+          .what = "The CRD of cliques is missing, daemons write into status, and it is installed",
+          .nodes = kFourNodes,
+          .run = CliquesNotServed,
+          .daemons_write = true,
+          .never_rests = true,
       },
   };
   return scenarios;

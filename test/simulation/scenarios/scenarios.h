@@ -21,9 +21,10 @@ struct Scenario {
   // The user does not wait for rest, or two domains compete. So the order of events decides.
   bool order_matters = false;
   bool has_nvidia_permissions = false;  // The controller has only what NVIDIA's chart grants.
-  // For most of the scenario other actors undo the controller's writes: a plugin its labels, a
-  // daemon that outlives a refused deletion its clique. So the number of requests and objects grows
-  // with time.
+  bool daemons_write = false;           // Only daemons can write the members.
+  // For most of the scenario other actors undo the controller's writes (a plugin its labels, a
+  // daemon that outlives a refused deletion its clique), or the controller looks for a kind that is
+  // not served. So the number of requests and objects grows with time.
   bool never_rests = false;
   // The other correct course, if the first actor is delayed. Null if both courses have the same
   // states.

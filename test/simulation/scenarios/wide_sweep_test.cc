@@ -55,8 +55,9 @@ std::vector<Variant> AllVariants() {
   for (const Scenario& scenario : Scenarios()) {
     if (scenario.needs_own_daemons) continue;  // See daemon_sweep_test.cc.
     for (const bool controller_writes : {false, true}) {
-      if (scenario.has_nvidia_permissions && controller_writes)
-        continue;  // It may not create cliques.
+      // It may not create cliques.
+      const bool daemons_write = scenario.has_nvidia_permissions || scenario.daemons_write;
+      if (daemons_write && controller_writes) continue;
       variants.push_back({.scenario = scenario.name, .controller_writes = controller_writes});
     }
   }
@@ -181,6 +182,16 @@ TEST_P(Restored, REV4_K4_RestoreThatOneKindShowsIsNoticedForAll) {
   std::cerr << "[ sampled  ] each kind at one request in " << every << "\n";
   std::vector<FaultSpec> faults;
   for (const char* kind : kWatchedKinds) faults.emplace_back(Fault::kRestored, kind, 12);
+  ExpectSwept({.scenario = GetParam().scenario, .controller_writes = GetParam().controller_writes},
+              faults, every);
+}
+
+// The same of a process that starts without the kind.
+TEST_P(UnreadableKind, REV4_K8_KindThatAProcessNeverReadHoldsUpOnlyWhatNeedsIt) {
+  const int every = EveryStaleOf(GetParam().scenario) * 3;
+  std::cerr << "[ sampled  ] each kind at one request in " << every << "\n";
+  std::vector<FaultSpec> faults;
+  for (const char* kind : kWatchedKinds) faults.emplace_back(Fault::kKindUnknown, kind);
   ExpectSwept({.scenario = GetParam().scenario, .controller_writes = GetParam().controller_writes},
               faults, every);
 }

@@ -44,8 +44,12 @@ constexpr int kMoreRequests = 60;
 // How long a process stands still: until its Lease has been over for a while.
 constexpr auto kFrozen = seconds(30);
 
-// How long a kind cannot be read: until its view has been old for a while.
+// How long a kind cannot be read: until its view has been old for a while, or until a process that
+// started without it should have done what does not need it.
 constexpr auto kUnreadable = seconds(150);
+constexpr auto kUnknown = seconds(240);
+// A leader that could not read domains has given the Lease up, and asks again after a minute.
+constexpr auto kFitAgain = seconds(65);
 // What failed all the while is tried again.
 constexpr auto kSlowestRetry = seconds(35);
 
@@ -54,6 +58,8 @@ constexpr auto kSlowestRetry = seconds(35);
 constexpr auto kSilence = minutes(6);
 // After a restore every kind is listed.
 constexpr auto kListed = seconds(10);
+// When a kind that is not served is looked for again.
+constexpr auto kLooksAgain = seconds(35);
 
 // How long a node that joins waits for others at most.
 constexpr auto kLongestWindow = seconds(16);
@@ -118,7 +124,7 @@ http::Response Missing(Fault fault) {
   http::Response response;
   if (fault == Fault::kForbidden) reply = Failed(403, "Forbidden", "not today");
   if (fault == Fault::kServerError) reply = Failed(500, "InternalError", "etcd has no leader");
-  if (fault == Fault::kReadsFail) reply = Failed(503, "ServiceUnavailable", "a shard is down");
+  if (FailsReads(fault)) reply = Failed(503, "ServiceUnavailable", "a shard is down");
   if (fault == Fault::kTooManyRequests) {
     reply = Failed(429, "TooManyRequests", "too many requests");
     response.retry_after = seconds(1);
@@ -351,7 +357,8 @@ void World::LoseNode() {
 
 // ---- Requests and faults.
 
-void World::StartReplica(std::size_t slot, std::map<std::string, Revision> stale) {
+void World::StartReplica(std::size_t slot, std::map<std::string, Revision> stale,
+                         const kube::Fitness& fitness) {
   const std::string client = "controller-" + std::to_string(++processes_);
   system_.clients.insert(client);
   Note("-- process " + client + " starts");
@@ -364,7 +371,8 @@ void World::StartReplica(std::size_t slot, std::map<std::string, Revision> stale
                                   .stale = std::move(stale),
                                   .silent = silent_,
                                   .seed = spec_.seed + static_cast<std::uint64_t>(processes_),
-                                  .skew = SkewOf(spec_, slot)};
+                                  .skew = SkewOf(spec_, slot),
+                                  .fitness = fitness};
   replicas_[slot] = std::make_unique<Replica>(
       cluster_.server(), options,
       [this, client](const http::Request& request) {
@@ -467,21 +475,33 @@ base::Result<WatchStream> World::OpenWatch(const std::string& client,
   return stream;
 }
 
+void World::FailReads() {
+  const auto time = spec_.fault == Fault::kReadsFail ? kUnreadable : kUnknown;
+  reads_fail_until_ = cluster_.now() + time;
+  // A watch that opens again shows all that was so meanwhile, and reads showed the end of it.
+  system_.view_lag = time + kSlowestRetry;
+  for (const auto& [kind, none] : ParseStale(spec_.stale, 0)) system_.unreadable.insert(kind);
+  system_.unreadable_until = reads_fail_until_ + kSlowestRetry;
+}
+
 void World::ExcuseFault() {
   if (!ChangesNothing(spec_)) return;  // It does not hinder the controller itself.
   // What happened at once is heard of in pieces, each of which makes the next wait longer.
   if (spec_.fault == Fault::kWatchBreaks) system_.pace = kLongestWindow;
   const bool ends_process = spec_.fault == Fault::kCrashBefore ||
                             spec_.fault == Fault::kCrashAfter || spec_.fault == Fault::kFreezes ||
-                            spec_.fault == Fault::kDaemonDies;
+                            spec_.fault == Fault::kDaemonDies || spec_.fault == Fault::kKindUnknown;
   const auto healing = ends_process ? kHealingOfProcess : kHealingOfRequest;
-  const auto stands_still = spec_.fault == Fault::kFreezes     ? kFrozen
-                            : spec_.fault == Fault::kReadsFail ? kUnreadable + kSlowestRetry
-                            : spec_.fault == Fault::kRestored  ? kListed
-                                                               : seconds(0);
-  system_.excuses.push_back(
-      {.from = cluster_.now(), .until = cluster_.now() + stands_still + healing});
-  if (spec_.fault == Fault::kReadsFail || spec_.fault == Fault::kWatchesSilent) return;
+  const auto stands_still = spec_.fault == Fault::kFreezes       ? kFrozen
+                            : spec_.fault == Fault::kReadsFail   ? kUnreadable + kSlowestRetry
+                            : spec_.fault == Fault::kKindUnknown ? kUnknown + kSlowestRetry
+                            : spec_.fault == Fault::kRestored    ? kListed
+                                                                 : seconds(0);
+  const auto asks_late = system_.unreadable.contains("computedomains") ? kFitAgain : seconds(0);
+  system_.excuses.push_back({.from = cluster_.now(),
+                             .until = cluster_.now() + stands_still + healing + asks_late,
+                             .is_of_reads = FailsReads(spec_.fault)});
+  if (FailsReads(spec_.fault) || spec_.fault == Fault::kWatchesSilent) return;
   const Time ends = spec_.fault == Fault::kRestored ? system_.excuses.back().until : Time::max();
   const auto newest = spec_.fault == Fault::kViewsStall ? cluster_.store().revision() : start_;
   for (const auto& [kind, view] : ParseStale(spec_.stale, static_cast<std::int64_t>(newest))) {
@@ -498,6 +518,7 @@ template <typename Reply>
 base::Result<Reply> World::InjectFault(const std::string& client, const http::Request& request,
                                        const std::function<Reply()>& serve) {
   outcome_.faulted = true;
+  if (FailsReads(spec_.fault)) FailReads();
   ExcuseFault();
   switch (spec_.fault) {
     case Fault::kNone:
@@ -557,9 +578,6 @@ base::Result<Reply> World::InjectFault(const std::string& client, const http::Re
       break;
     }
     case Fault::kReadsFail:
-      reads_fail_until_ = cluster_.now() + kUnreadable;
-      // A watch that opens again shows all that was so meanwhile, and reads showed the end of it.
-      system_.view_lag = kUnreadable + kSlowestRetry;
       for (const auto& replica : replicas_) replica->BreakWatches(seconds(0));
       break;
     case Fault::kWatchesSilent:
@@ -579,6 +597,8 @@ base::Result<Reply> World::InjectFault(const std::string& client, const http::Re
       for (const auto& replica : replicas_) replica->GoBack(kinds);
       break;
     }
+    case Fault::kKindUnknown:
+      throw ProcessDied();
     case Fault::kImexEnds:
       daemons_.EndImex(*daemons_.Victim(kLostNode));
       break;
@@ -600,8 +620,9 @@ void World::KillDaemon(const std::string& client) {
 
 bool World::StepReplica(std::size_t slot) {
   if (!replicas_[slot]->IsFrozen() && replicas_[slot]->HasEnded()) {
+    const kube::Fitness fitness = replicas_[slot]->fitness();
     replicas_[slot].reset();
-    StartReplica(slot, {});
+    StartReplica(slot, {}, fitness);
   }
   if (spec_.flaky_watches) replicas_[slot]->BreakWatches(kFlakyAfter);
   try {
@@ -611,7 +632,7 @@ bool World::StepReplica(std::size_t slot) {
   } catch (const ProcessDied&) {
     std::map<std::string, Revision> stale;
     for (const auto& [kind, revision] :
-         ParseStale(spec_.stale, static_cast<std::int64_t>(start_))) {
+         ParseStale(IsOfKinds(spec_.fault) ? "" : spec_.stale, static_cast<std::int64_t>(start_))) {
       stale[kind] = static_cast<Revision>(revision);
     }
     replicas_[slot].reset();
@@ -711,7 +732,7 @@ bool World::CatchUp() {
   bool caught_up = false;
   for (const auto& replica : replicas_) caught_up = replica->CatchUp() || caught_up;
   for (Excuse& excuse : system_.excuses) {
-    if (spec_.fault == Fault::kReadsFail) continue;  // That heals by itself.
+    if (FailsReads(spec_.fault)) continue;  // That heals by itself.
     // Of an old view, which was excused until now.
     if (excuse.until == Time::max()) excuse.until = cluster_.now() + kHealingOfRequest;
   }
@@ -761,8 +782,10 @@ void World::RunFor(seconds time) {
 void World::CheckRest() {
   // What could not be read is read again before anybody judges.
   if (cluster_.now() < reads_fail_until_) {
-    RunFor(std::chrono::ceil<seconds>(reads_fail_until_ - cluster_.now()) + kSlowestRetry);
+    RunFor(std::chrono::ceil<seconds>(reads_fail_until_ - cluster_.now()) + kSlowestRetry +
+           kFitAgain);
   }
+  system_.serves_cliques = cluster_.store().IsServed(Kind::kClique);
   system_.full_namespaces.clear();
   for (const auto& [ns, templates] : quotas_) {
     if (CountTemplates(ns) >= templates) system_.full_namespaces.insert(ns);
@@ -821,6 +844,10 @@ void World::TidyUp() {
   quotas_.clear();
   refused_.reset();
   undoes_repairs_ = false;
+  if (!cluster_.store().IsServed(Kind::kClique)) {
+    cluster_.store().SetServed(Kind::kClique, true);
+    RunFor(kLooksAgain);
+  }
   for (Workload* job : jobs_) job->Finish();
   RunToRest("the jobs end");
 }

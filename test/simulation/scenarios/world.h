@@ -125,7 +125,8 @@ class World {
   struct LeavesScenario {};
 
   void RunPhase(const std::string& phase, const std::function<bool(const World&)>& done);
-  void StartReplica(std::size_t slot, std::map<std::string, Revision> stale);
+  void StartReplica(std::size_t slot, std::map<std::string, Revision> stale,
+                    const kube::Fitness& fitness = {});
   base::Result<http::Response> ServeRequest(const std::string& client,
                                             const http::Request& request);
   base::Result<WatchStream> OpenWatch(const std::string& client, const http::Request& request);
@@ -133,6 +134,7 @@ class World {
   template <typename Reply>
   base::Result<Reply> InjectFault(const std::string& client, const http::Request& request,
                                   const std::function<Reply()>& serve);
+  void FailReads();
   void ExcuseFault();
   void KillDaemon(const std::string& client);
   bool StepReplica(std::size_t slot);
