@@ -254,3 +254,49 @@ def test_two_versions_replace_one_daemon_of_a_clique_at_a_time(cluster, namespac
     assert template_of(namespace, "lasting")[0] == template
     assert_keeps_what_no_version_knows(namespace, "lasting")
     end_of_workload_and_domain(namespace, "lasting")
+
+
+def joins_by_status(namespace, name, node):
+    """Does what NVIDIA's daemon of 25.8.1 does on the node: it writes its entry into status, and its pod becomes ready. Simulated
+    daemons write cliques. Returns the entry of a member that serves."""
+    label = f"{LABEL}={namespace.uid(name)}"
+    pods = eventually("its daemon", lambda: namespace.cluster.list("pods", DRIVER, label),
+                      lambda found: [one for one in found if one["status"].get("podIP") and f"{LABEL}.cliqueID" in one["metadata"]["labels"]])
+    ready = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+    namespace.cluster.kubectl("patch", "pod", pods[0]["metadata"]["name"], "-n", DRIVER, "--subresource=status", "-p", json.dumps(ready))
+    entry = {"name": node, "ipAddress": pods[0]["status"]["podIP"], "cliqueID": pods[0]["metadata"]["labels"][f"{LABEL}.cliqueID"],
+             "index": 0, "status": "NotReady"}
+    namespace.kubectl("patch", "computedomain", name, "--subresource=status", "--type=merge", "-p",
+                      json.dumps({"status": {"status": "NotReady", "nodes": [entry]}}))
+    return {**entry, "status": "Ready"}
+
+
+@pytest.mark.usefixtures("nothing_is_left_in_shape")
+def test_REV4_K8_with_nvidias_crds_of_25_8_1_alone_domains_are_served_without_cliques(cluster, namespace):
+    """They have no computedomaincliques, and their ComputeDomain keeps no conditions: what a condition would say is in the log."""
+    cluster.end_controller()
+    install_crds(cluster, "25.8.1")
+    cluster.kubectl("delete", "crd", "computedomaincliques.resource.nvidia.com", "--timeout=60s")
+    try:
+        cluster.run_controller(*DAEMONS_WRITE)
+        namespace.apply(domain("alone"))
+        eventually("a domain is provisioned", lambda: namespace.exists("resourceclaimtemplate", "alone-channel"))
+        eventually("its status", lambda: namespace.status("alone"), {"status": "Ready"})
+        assert re.search(r"Continuing without a resource.*computedomaincliques.*install the CRD of computedomaincliques",
+                         cluster.controller_log())
+        namespace.apply(pod_on("worker", "node-001", "alone-channel"))
+        member = joins_by_status(namespace, "alone", "node-001")
+        eventually("its member", lambda: namespace.status("alone"), {"status": "Ready", "nodes": [member]})
+        namespace.delete("pod", "worker")
+        eventually("its status", lambda: namespace.status("alone").get("nodes", []), [], within=90)
+        # A status that keeps conditions says it there.
+        cluster.kubectl("apply", "-f", REPO / "crds/computedomains.yaml")
+        namespace.says("alone", "NoMembers", "Cliques are not served.*install the CRD of computedomaincliques", kind="MembersReady",
+                       within=90)
+        namespace.delete("computedomain", "alone")
+    finally:
+        install_crds(cluster, "cdom")
+    # Nothing has to be started again.
+    namespace.apply(domain("later"))
+    namespace.is_idle("later", within=90)
+    namespace.delete("computedomain", "later")
