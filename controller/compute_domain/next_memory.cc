@@ -1,6 +1,9 @@
 #include "controller/compute_domain/next_memory.h"
 
+#include <algorithm>
+#include <utility>
 #include <variant>
+#include <vector>
 
 #include "controller/compute_domain/model/daemon_pods.h"
 #include "controller/compute_domain/rules/children.h"
@@ -63,6 +66,9 @@ constexpr base::BackoffPolicy kConflict = {.first = std::chrono::milliseconds(5)
 constexpr base::BackoffPolicy kFailure = {.first = std::chrono::milliseconds(5),
                                           .most = std::chrono::seconds(30)};
 constexpr double kSpreadMost = 0.2;  // Part of the delay.
+// Content that is written in turn with other content is written at most so often in a minute.
+constexpr int kTimesMax = 10;
+constexpr std::chrono::minutes kMinute{1};
 // An action with this delay was undone eight times in a row.
 constexpr std::chrono::seconds kUndoneFrom{1};
 struct Apply {
@@ -98,7 +104,10 @@ struct Apply {
   void operator()(const ActionDelayed& delayed) const {
     Retry& retry = memory.retries[delayed.action];
     retry.is_wanted = true;
-    if (delayed.is_waiting) return;
+    if (delayed.is_waiting) {
+      retry.until = std::max(retry.until, delayed.until);
+      return;
+    }
     retry.is_first = retry.backoff.delay() == std::chrono::nanoseconds(0);
     const auto least =
         std::max(retry.backoff.Next(delayed.is_conflict ? kConflict : kFailure), delayed.at_least);
@@ -114,14 +123,28 @@ struct Apply {
       return;
     }
     Retry& retry = memory.retries[done.action];
-    const bool is_again = retry.written == done.content;
+    std::vector<Written> written = std::move(retry.written);
+    const bool is_again = !written.empty() && written.back().content == *done.content;
+    const auto before = std::ranges::find(written, *done.content, &Written::content);
+    Written now_written = {.content = *done.content, .since = now};
+    if (before != written.end()) {
+      if (now - before->since < kMinute) now_written = *before;
+      written.erase(before);
+    }
     base::Backoff pace = is_again ? retry.pace : base::Backoff();
     const auto least = pace.Next(kFailure);
+    now_written.until = now + base::Jittered(least, kSpreadMost, done.spread);
+    // Of two clients with different opinions each may write two contents in turn.
+    if (++now_written.times >= kTimesMax && !is_again) {
+      now_written.until = std::max(now_written.until, now_written.since + kMinute);
+    }
+    written.push_back(now_written);
+    if (written.size() > kWrittenMax) written.erase(written.begin());
     retry = {.concern = done.concern,
              .pace = pace,
-             .written = done.content,
+             .written = std::move(written),
              .undone = is_again && pace.delay() >= kUndoneFrom ? done.undone : "",
-             .until = now + base::Jittered(least, kSpreadMost, done.spread),
+             .until = now_written.until,
              .is_wanted = false};
   }
   void operator()(const PlanMade& /*plan*/) const {

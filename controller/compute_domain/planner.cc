@@ -78,7 +78,7 @@ const Rules kRules = {.admit = PlanAdmission,
                       .prove = PlanProof,
                       .tear_down = PlanTearDown,
                       .may_release = MayRelease,
-                      .is_due = IsDue};
+                      .due_at = DueAt};
 
 bool HasChildren(const Observed& observed) {
   const Children& children = observed.children;

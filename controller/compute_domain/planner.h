@@ -36,8 +36,8 @@ struct Rules {
   std::vector<Action> (*tear_down)(const Observed&, const Children& children) = nullptr;
   // Returns whether the domain's finalizer may be removed.
   bool (*may_release)(const Observed&) = nullptr;
-  // Returns whether an action may start that has ended before, as `retry` says.
-  bool (*is_due)(const Retry& retry, const Action& action, base::Clock::TimePoint now) = nullptr;
+  // Returns when an action may start that has ended before, as `retry` says.
+  base::Clock::TimePoint (*due_at)(const Retry& retry, const Action& action) = nullptr;
 };
 extern const Rules kRules;
 

@@ -204,10 +204,10 @@ bool ReconcilePass::MayStart(const Action& action) {
   if (retry == retries.end()) return true;
   // A first failure may have passed with what started this pass.
   const bool is_news = retry->second.is_first && !tried_.contains(retry->first);
-  const base::Clock::TimePoint now = reconciler_.clock_.Now();
-  if (is_news || reconciler_.rules_.is_due(retry->second, action, now)) return true;
+  const base::Clock::TimePoint due = reconciler_.rules_.due_at(retry->second, action);
+  if (is_news || due <= reconciler_.clock_.Now()) return true;
   tried_.insert(retry->first);
-  Change(ActionDelayed{.action = retry->first, .is_waiting = true});
+  Change(ActionDelayed{.action = retry->first, .is_waiting = true, .until = due});
   if (Admits(action)) lacks_finalizer_ = true;
   return false;
 }
@@ -346,7 +346,8 @@ void ReconcilePass::PaceRepetition(const Action& action, bool changed_nothing) {
   const std::string name = Describe(action);
   if (!IsWrite(action)) return Change(ActionDone{.action = name});
   const auto before = observed_.memory.retries.find(name);
-  const bool is_repeated = before != observed_.memory.retries.end() && before->second.written;
+  const bool is_repeated =
+      before != observed_.memory.retries.end() && !before->second.written.empty();
   const bool is_undone = is_repeated && !changed_nothing;
   const bool was_told = is_repeated && !before->second.undone.empty();
   Change(ActionDone{.action = name,

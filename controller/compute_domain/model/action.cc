@@ -1,5 +1,6 @@
 #include "controller/compute_domain/model/action.h"
 
+#include <algorithm>
 #include <array>
 
 #include "controller/api/names.h"
@@ -115,9 +116,10 @@ std::size_t ContentOf(const Action& action) {
   return std::hash<std::string>()(json::Serialize(content));
 }
 
-bool IsDue(const Retry& retry, const Action& action, base::Clock::TimePoint now) {
-  if (retry.until <= now) return true;
-  return !retry.HasFailed() && retry.written != ContentOf(action);
+base::Clock::TimePoint DueAt(const Retry& retry, const Action& action) {
+  if (retry.HasFailed()) return retry.until;
+  const auto written = std::ranges::find(retry.written, ContentOf(action), &Written::content);
+  return written == retry.written.end() ? base::Clock::TimePoint::min() : written->until;
 }
 
 Concern ConcernOf(const Action& action) {

@@ -1,6 +1,7 @@
 // What the process remembers of one domain between two passes. Pure.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <map>
@@ -8,6 +9,7 @@
 #include <set>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "controller/compute_domain/model/concern.h"
 #include "controller/compute_domain/model/kind.h"
@@ -76,14 +78,23 @@ struct RenderedHashes {
   std::string daemon_template = {};
 };
 
+// Content that an action wrote.
+struct Written {
+  std::size_t content = 0;  // ContentOf() the action.
+  int times = 0;            // How often, in the minute from `since` on.
+  base::Clock::TimePoint since = {};
+  base::Clock::TimePoint until = {};  // It is not written again before this time.
+};
+inline constexpr std::size_t kWrittenMax = 4;
+
 // An action that failed and is retried, or that succeeded and waits if it is wanted again, because
 // another client undid it.
 struct Retry {
   Concern concern = {};
   base::Backoff backoff = {};  // Of failures since the last success.
   base::Backoff pace = {};     // Of successes with the same content.
-  // ContentOf() the action when it last succeeded. Empty if it did not succeed.
-  std::optional<std::size_t> written = {};
+  // What it wrote, the newest last, at most kWrittenMax. Empty if it did not succeed.
+  std::vector<Written> written = {};
   // Who undoes the action and what to do, for people. Empty if it was not undone several times.
   std::string undone = {};
   // Not retried before this time, unless it failed for the first time and something has changed
@@ -147,12 +158,13 @@ struct Memory {
 // After this time without a retry, a failure counts as the first one again, and so does a write.
 inline constexpr std::chrono::minutes kForgotten{2};
 
-// Returns the time until the next of `memory.retries` is forgotten. Empty if there is none.
+// Returns the time until all `memory.retries` are forgotten. Empty if they are.
 [[nodiscard]] inline RequeueAfter UntilForgotten(const Memory& memory, base::Clock::TimePoint now) {
+  base::Clock::TimePoint last = now;
+  for (const auto& [action, retry] : memory.retries)
+    last = std::max(last, retry.until + kForgotten);
   RequeueAfter requeue_after;
-  for (const auto& [action, retry] : memory.retries) {
-    static_cast<void>(requeue_after.IsDue(retry.until + kForgotten - now));
-  }
+  static_cast<void>(requeue_after.IsDue(last - now));
   return requeue_after;
 }
 
@@ -191,8 +203,9 @@ struct EventsSent {
 };
 // The action is not sent again before a back-off is over.
 struct ActionDelayed {
-  std::string action = {};  // Describe() of the action, here and below.
-  bool is_waiting = false;  // Waits for an earlier back-off. No other field is set then.
+  std::string action = {};            // Describe() of the action, here and below.
+  bool is_waiting = false;            // Waits for an earlier back-off. Only `until` is set then.
+  base::Clock::TimePoint until = {};  // When it is due. The earliest time: as it is.
   Concern concern = {};
   std::chrono::nanoseconds at_least{0};  // Minimum delay, as the server asked.
   double spread = 0;         // From 0 to 1. Spreads the retries of domains that failed together.

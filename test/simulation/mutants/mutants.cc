@@ -268,8 +268,8 @@ Rules WritingLabelsAllTheTime() {
     labels.requeue_after.AtMost(std::chrono::milliseconds(10));
     return labels;
   };
-  rules.is_due = [](const compute_domain::Retry&, const Action&, const auto /*now*/) {
-    return true;
+  rules.due_at = [](const compute_domain::Retry&, const Action&) {
+    return base::Clock::TimePoint::min();
   };
   return rules;
 }
@@ -422,8 +422,8 @@ Rules SeeingOwnedDaemonsOnly() {
 // What succeeded is repeated as soon as it is undone.
 Rules RepeatingAtOnce() {
   Rules rules = kRules;
-  rules.is_due = [](const compute_domain::Retry& retry, const Action& action, const auto now) {
-    return !retry.HasFailed() || kRules.is_due(retry, action, now);
+  rules.due_at = [](const compute_domain::Retry& retry, const Action& action) {
+    return retry.HasFailed() ? kRules.due_at(retry, action) : base::Clock::TimePoint::min();
   };
   return rules;
 }

@@ -60,7 +60,8 @@ class DomainCheck {
     CheckStatus(members);
     CheckWarnings(members);
     const bool is_told = !FindCondition(domain_.value(), "Conflicted").IsNull();
-    if (is_told && !system_.repairs_are_undone) {
+    // Of two leaders each undoes what the other writes.
+    if (is_told && !system_.repairs_are_undone && system_.elect) {
       Say("says that another controller writes it, and no scenario has one");
     }
   }
