@@ -805,6 +805,7 @@ TEST_F(OraclesTest, L1SeesADomainSaidToBeWrittenByAnotherController) {
                            {"lastTransitionTime", "2026-01-01T00:00:00Z"}}));
       },
       Subresource::kStatus);
+  system.elect = true;
   EXPECT_TRUE(Contains(Check(ChildrenAndStatusMatch), "says that another controller writes it"));
 }
 

@@ -343,6 +343,7 @@ TEST_F(PaceOraclesTest, Q1SeesMoreThan20RequestsOfOneKindInASecond) {
 }
 
 TEST_F(PaceOraclesTest, Q1GivesWhoMayNotPatchTwoReadsOfWhatItWrites) {
+  system.elect = true;
   cluster.Advance(seconds(10));
   const auto get = [&] {
     (void)cluster.server().Handle("controller", kube::GetRequest(kube::kNodes, {.name = "node-0"}));
