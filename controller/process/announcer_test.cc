@@ -41,7 +41,7 @@ TEST(Announcer, REV4_K8_TellsOnlyOfLastingInability) {
   announcer.Report(Clock::TimePoint(seconds(39)), "Reconciling", "it fails");
   announcer.Report(Clock::TimePoint(seconds(40)), "Reconciling", "");
   EXPECT_EQ(logger.lines().size(), 1);
-  // Its time begins anew.
+  // The time starts again.
   announcer.Report(Clock::TimePoint(seconds(50)), "Reconciling", "it fails");
   announcer.Report(Clock::TimePoint(seconds(79)), "Reconciling", "it fails");
   EXPECT_EQ(logger.lines().size(), 1);
