@@ -81,7 +81,7 @@ Oracle LeaderServes(const OracleContext& context) {
       const auto last = tried.find(what);
       const Time retried = last == tried.end() ? Time() : last->second + kLongestRetry;
       const auto late = Lateness(system, std::max({since, began, retried}), now);
-      if (late <= kServesWithin || !said.insert(what).second) continue;
+      if (late <= kServesWithin + system.silence || !said.insert(what).second) continue;
       context.violations.push_back("S24 LeaderServes: " + request.client +
                                    " leads, and has not written " + what + " for " +
                                    InMilliseconds(now - since));
