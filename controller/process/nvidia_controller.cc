@@ -17,7 +17,7 @@ using Is = NvidiaController::Is;
 
 const kube::Resource kDeployments = {"apps", "v1", "deployments", "Deployment", true};
 constexpr int kDeploymentsMax = 500;
-constexpr std::string_view kProgram = "compute-domain-controller";
+constexpr std::string_view kNvidiasProgram = "compute-domain-controller";
 
 // A setting of NVIDIA's controller: a flag wins over its variable.
 struct Setting {
@@ -44,7 +44,7 @@ std::vector<std::string_view> WordsOf(json::View container) {
 // Returns whether a container runs the controller's program, by whatever path.
 bool RunsProgram(json::View container) {
   const std::vector<std::string_view> words = WordsOf(container);
-  return !words.empty() && words[0].substr(words[0].rfind('/') + 1) == kProgram;
+  return !words.empty() && words[0].substr(words[0].rfind('/') + 1) == kNvidiasProgram;
 }
 
 // A variable whose value is not written in the Deployment counts as empty.

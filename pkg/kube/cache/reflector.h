@@ -217,21 +217,21 @@ class Reflector {
   // Size of the pages. `in_one_page_` asks for a list without pages.
   PageLimit page_;
   bool in_one_page_ = false;
+  bool list_again_ = false;  // The owner wants a list.
 
   bool has_synced_ = false;
   TimePoint current_at_ = {};     // Time of the last list, or of the last sign of life of a watch.
   TimePoint proven_at_ = {};      // Time of the last list, object or bookmark.
-  bool list_again_ = false;       // The owner wants a list.
   std::string resource_version_;  // Of the last list or event that reached the sink. Empty before
                                   // the first list.
   int empty_watches_ = 0;         // Watches in a row without events, from one version.
   int short_watches_ = 0;         // Watches in a row that ended within 1 s, with or without events.
   bool gone_ = false;             // A 410 arrived, and no good watch since.
   bool cut_logged_ = false;
+  bool is_served_ = true;  // False only after discovery said so.
 
   ReflectorProblem problem_ = {};
-  std::optional<TimePoint> failing_since_;  // Empty while reads succeed.
-  bool is_served_ = true;
+  std::optional<TimePoint> failing_since_;   // Empty while reads succeed.
   std::optional<base::ErrorCode> reported_;  // Last logged failure. Empty after a recovery.
   HealedBy healed_by_ = HealedBy::kList;
   bool unknown_type_logged_ = false;
