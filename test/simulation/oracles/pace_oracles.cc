@@ -377,7 +377,7 @@ constexpr std::size_t kRepetitionsMax = 20;
 constexpr seconds kRepetitionsIn{60};
 
 // Removes what differs each time the same is written.
-void Normalize(Value& body) {
+void LeaveOutVersions(Value& body) {
   if (body.items().empty()) {
     body["metadata"].Erase("resourceVersion");
     Value conditions = Value::Array();
@@ -407,7 +407,7 @@ std::string RepetitionOf(const RequestRecord& request) {
   if (target.kind->kind == Kind::kLease || target.kind->kind == Kind::kEvent) return "";
   auto body = json::Parse(request.body.empty() ? "{}" : request.body);
   if (!body) return "";
-  Normalize(*body);
+  LeaveOutVersions(*body);
   return request.ToString() + " " + json::Serialize(*body);
 }
 
