@@ -867,19 +867,19 @@ TEST(Reflector, F8_WatchThatStaysSilentIsListedAgainInTheEnd) {
 // An API server whose etcd was restored accepts a watch from a version that it does not have yet,
 // and is silent. A load balancer cuts idle connections. Returns the LISTs of a day.
 std::uint64_t ListsInADay(World& world, seconds cut_after) {
-  std::optional<TimePoint> opened;
+  TimePoint cut_at = TimePoint::max();
   for (const TimePoint end = world.clock.Now() + std::chrono::hours(24); world.clock.Now() < end;
        world.clock.Advance(seconds(1))) {
-    if (opened && world.clock.Now() - *opened >= cut_after) {
-      opened.reset();
+    if (world.clock.Now() >= cut_at) {
+      cut_at = TimePoint::max();
       world.Breaks();
     }
     (void)world.Poll();
-    if (world.last.abandon) opened.reset();
+    if (world.last.abandon) cut_at = TimePoint::max();
     if (world.last.kind == Kind::kSend) {
       world.Reply(200, Page("1200", {}));
     } else if (world.last.kind == Kind::kStream && world.Feed("")) {
-      opened = world.clock.Now();
+      cut_at = world.clock.Now() + cut_after;
     }
   }
   return world.reflector->lists();
