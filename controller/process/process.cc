@@ -323,14 +323,15 @@ bool ControllerProcess::IsFit() {
 }
 
 void ControllerProcess::SendEvents(const std::stop_token& stop) {
-  const auto transport = MakeTransport(nullptr, &events_gate_);
+  // What it asks changes nothing, so it needs no Lease.
+  const auto reads = MakeTransport();
   // Runs here because no thread waits for this one, and only after the API server has answered.
   while (!controller_.CanServe() && !stop.stop_requested()) {
     kube::WaitUntil(clock_, clock_.Now() + kTurn, stop);
   }
-  controller_.reconciler().SetUser(CheckIdentity(*transport, logger_, stop));
-  WarnOfUnlabelled(settings_.DriverNamespaces(), *transport, logger_, stop);
-  events_.Run(stop, *transport);
+  controller_.reconciler().SetUser(CheckIdentity(*reads, logger_, stop));
+  WarnOfUnlabelled(settings_.DriverNamespaces(), *reads, logger_, stop);
+  events_.Run(stop, *MakeTransport(nullptr, &events_gate_));
   events_ended_ = true;
 }
 

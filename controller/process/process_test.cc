@@ -325,6 +325,13 @@ TEST_F(ProcessTest, M7_ProcessThatIsEndingIsNotReady) {
   EXPECT_EQ(Get(health_, "/livez"), "200 ok");
 }
 
+TEST_F(ProcessTest, UserIsKnownBeforeItLeads) {
+  domains_ = "";
+  StartRun();
+  EXPECT_TRUE(Gets("POST /apis/authentication.k8s.io/v1/selfsubjectreviews"));
+  EXPECT_FALSE(logger_.Said("Leading"));
+}
+
 TEST_F(ProcessTest, M4_ProcessEndsThoughTheApiServerHangs) {
   StartRun();
   stop_.request_stop();
