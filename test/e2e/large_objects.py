@@ -102,9 +102,10 @@ class Handler(BaseHTTPRequestHandler):
         if "watch" in query:
             return self._watch()
         if "/leases/" in path:
+            name = path.rsplit("/", 1)[1]
             with self.server.lock:
-                lease = self.server.leases.get(path.rsplit("/", 1)[1])
-            return self._answer(200, lease) if lease else self._refuse(404, "NotFound")
+                lease = self.server.leases.get(name)
+            return self._answer(200, lease) if lease else self._refuse(404, "NotFound", {"kind": "leases", "name": name})
         plural = path.rsplit("/", 1)[1]
         if plural not in KINDS:
             return self._refuse(404, "NotFound")
@@ -155,9 +156,9 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def _refuse(self, status, reason):
+    def _refuse(self, status, reason, details=None):
         self._answer(status, {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason,
-                              "message": "this server keeps nothing", "code": status})
+                              "message": "this server keeps nothing", "details": details or {}, "code": status})
 
     def _chunk(self, data):
         self.wfile.write(b"%x\r\n" % len(data) + data + b"\r\n")
