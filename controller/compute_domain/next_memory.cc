@@ -100,6 +100,10 @@ struct Apply {
     memory.scheduler_messages = read.messages;
     memory.scheduler_messages_read = now;
   }
+  void operator()(const CreationTroubleRead& read) const {
+    memory.creation_trouble = read.trouble;
+    memory.creation_trouble_read = now;
+  }
   void operator()(const EventsSent& sent) const { memory.event_reasons = sent.reasons; }
   void operator()(const ActionDelayed& delayed) const {
     Retry& retry = memory.retries[delayed.action];

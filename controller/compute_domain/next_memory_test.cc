@@ -157,9 +157,13 @@ TEST(NextMemory, MessagesAndEvents_ReplaceThoseOfBefore) {
   Memory before;
   before.scheduler_messages = {{"train-0", "old"}};
   before.event_reasons = {{"uid-0", "Old"}};
+  before.creation_trouble = "old";
   const Memory read = After(SchedulerMessagesRead{.messages = {{"train-1", "no node"}}}, before);
   EXPECT_EQ(read.scheduler_messages, (std::map<std::string, std::string>{{"train-1", "no node"}}));
   EXPECT_EQ(read.scheduler_messages_read, Time());
+  const Memory trouble = After(CreationTroubleRead{.trouble = "a quota"}, before);
+  EXPECT_EQ(trouble.creation_trouble, "a quota");
+  EXPECT_EQ(trouble.creation_trouble_read, Time());
   EXPECT_EQ(After(EventsSent{.reasons = {{"uid-1", "New"}}}, before).event_reasons,
             (std::map<kube::Uid, std::string>{{"uid-1", "New"}}));
 }
@@ -199,6 +203,16 @@ TEST(NextMemory, REV4_K2_ActionThatSucceedsAgainWithTheSameContentWaitsEverLonge
   EXPECT_EQ(wait(1), seconds(30));
   EXPECT_EQ(wait(2), milliseconds(5)) << "other content";
   EXPECT_EQ(wait(1), seconds(60)) << "ten times in a minute";
+}
+
+TEST(NextMemory, REV4_K2_ContentsOfAnActionAreForgottenFromTheOldestOn) {
+  Memory memory;
+  for (std::size_t content = 1; content <= kWrittenMax + 1; ++content) {
+    memory = After(ActionDone{.action = "a", .content = content}, memory);
+  }
+  const std::vector<Written>& written = memory.retries.at("a").written;
+  ASSERT_EQ(written.size(), kWrittenMax);
+  EXPECT_EQ(written.front().content, 2U);
 }
 
 TEST(NextMemory, ActionThatWaitsOrIsDone_KeepsItsTime) {

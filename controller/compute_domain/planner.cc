@@ -144,6 +144,7 @@ std::vector<Step> Planner::PlanLife() {
   Step aside = labels().actions;
   if (!is_repaired) std::ranges::copy(rollout().actions, std::back_inserter(aside));
   if (messages().read) aside.emplace_back(*messages().read);
+  if (creation_trouble().read) aside.emplace_back(*creation_trouble().read);
   AddStep(std::move(aside), steps);
   return steps;
 }
@@ -153,6 +154,7 @@ void Planner::RequeueLife(RequeueAfter& requeue_after) {
   requeue_after.AtMost(rollout().requeue_after);
   requeue_after.AtMost(labels().requeue_after);
   requeue_after.AtMost(messages().requeue_after);
+  requeue_after.AtMost(creation_trouble().requeue_after);
 }
 
 // Returns the time until `time` has passed since this process saw the deletion. Zero if it has, or
@@ -345,6 +347,11 @@ const NodeLabels& Planner::labels() {
 const SchedulerMessages& Planner::messages() {
   if (!messages_) messages_ = PlanSchedulerMessages(observed_, now_);
   return *messages_;
+}
+
+const CreationTrouble& Planner::creation_trouble() {
+  if (!creation_trouble_) creation_trouble_ = PlanCreationTrouble(observed_, analysis(), now_);
+  return *creation_trouble_;
 }
 
 const Planner::Deletion& Planner::deletion() {

@@ -12,6 +12,7 @@
 #include "controller/compute_domain/rules/rollout.h"
 #include "controller/compute_domain/rules/scheduler_messages.h"
 #include "controller/compute_domain/status/conditions/condition.h"
+#include "controller/compute_domain/status/explanation/creation_trouble.h"
 
 namespace compute_domain {
 
@@ -113,6 +114,7 @@ class Planner {
   const Rollout& rollout();
   const NodeLabels& labels();
   const SchedulerMessages& messages();
+  const CreationTrouble& creation_trouble();
   const Deletion& deletion();
 
   const Observed& observed_;
@@ -124,6 +126,7 @@ class Planner {
   std::optional<Rollout> rollout_ = {};
   std::optional<NodeLabels> labels_ = {};
   std::optional<SchedulerMessages> messages_ = {};
+  std::optional<CreationTrouble> creation_trouble_ = {};
   std::optional<Deletion> deletion_ = {};
 };
 

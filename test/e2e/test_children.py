@@ -93,6 +93,20 @@ def test_REV4_K2_a_client_that_undoes_each_repair_is_named(cluster, namespace):
     namespace.delete("computedomain", "fought")
 
 
+def test_REV4_K11_what_keeps_kubernetes_from_creating_a_daemon_pod_is_told(cluster, namespace):
+    cluster.apply({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "no-pods", "namespace": DRIVER},
+                   "spec": {"hard": {"pods": "0"}}})
+    eventually("the quota has counted", lambda: "hard" in cluster.get("resourcequota", "no-pods", DRIVER).get("status", {}))
+    namespace.apply(domain("refused"), pod_on("refused", "node-004", "refused-channel"))
+    found = namespace.says("refused", "MembersNotReady", r"not created: .*exceeded quota: no-pods", kind="MembersReady")
+    assert f'"{namespace.daemon_set("refused")}-*"' in found["message"], "each attempt would change it"
+    (command,) = re.findall(r"`(kubectl [^`]+)`", found["message"])
+    assert "exceeded quota: no-pods" in cluster.kubectl(*command.split()[1:])
+    namespace.delete("pod", "refused")
+    namespace.delete("computedomain", "refused")
+    cluster.kubectl("delete", "resourcequota", "-n", DRIVER, "no-pods")
+
+
 def test_a_child_that_is_deleted_again_and_again_is_counted_in_one_event(cluster, namespace):
     namespace.apply(domain("counted"))
     namespace.is_idle("counted")

@@ -60,6 +60,9 @@ std::string Describe(const Action& action) {
           [](const ReadDaemons&) { return std::string("list daemon pods and cliques"); },
           [](const ReadNodes&) { return std::string("list Nodes by name"); },
           [](const ReadPodConditions& read) { return "get waiting Pods of " + read.ns; },
+          [](const ReadDaemonSetEvents& read) {
+            return "list Events of DaemonSet " + kube::ToString(read.daemon_set);
+          },
           [](const ReadClaims& read) { return "list ResourceClaims of " + read.ns; },
           [&](const ReadTaken& read) { return of("get", read.kind, read.key); }},
       action);
@@ -72,6 +75,7 @@ bool IsWrite(const Action& action) {
          !std::holds_alternative<ReadClaims>(action) &&
          !std::holds_alternative<ReadNodes>(action) &&
          !std::holds_alternative<ReadPodConditions>(action) &&
+         !std::holds_alternative<ReadDaemonSetEvents>(action) &&
          !std::holds_alternative<ReadTaken>(action);
 }
 

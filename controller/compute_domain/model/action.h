@@ -106,15 +106,20 @@ struct ReadPodConditions {
   std::string ns = {};
   std::vector<std::string> names = {};
 };
+// Reads why the DaemonSet's pods are not created. Only its Events say that.
+struct ReadDaemonSetEvents {
+  kube::ObjectKey daemon_set = {};
+  kube::Uid uid = {};
+};
 struct ReadTaken {
   Kind kind = {};
   kube::ObjectKey key = {};
 };
 
-using Action =
-    std::variant<Create, Delete, ReplaceDaemon, WriteFinalizers, WriteClique, WritePodTemplate,
-                 WriteIdentity, RemoveNodeLabel, RestoreNodeLabel, WriteStatus, ReadOwner,
-                 ReadChildren, ReadDaemons, ReadClaims, ReadNodes, ReadPodConditions, ReadTaken>;
+using Action = std::variant<Create, Delete, ReplaceDaemon, WriteFinalizers, WriteClique,
+                            WritePodTemplate, WriteIdentity, RemoveNodeLabel, RestoreNodeLabel,
+                            WriteStatus, ReadOwner, ReadChildren, ReadDaemons, ReadClaims,
+                            ReadNodes, ReadPodConditions, ReadDaemonSetEvents, ReadTaken>;
 using Step = std::vector<Action>;  // Its actions may be sent in parallel.
 
 [[nodiscard]] Concern ConcernOf(const Action& action);

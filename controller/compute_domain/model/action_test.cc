@@ -43,6 +43,8 @@ TEST(Action, EachIsDescribedAndBelongsToItsConcern) {
       {ReadClaims{.ns = "n"}, "list ResourceClaims of n", Concern::kReads, false},
       {ReadNodes{}, "list Nodes by name", Concern::kReads, false},
       {ReadPodConditions{.ns = "n"}, "get waiting Pods of n", Concern::kReads, false},
+      {ReadDaemonSetEvents{.daemon_set = {"n", "d"}}, "list Events of DaemonSet n/d",
+       Concern::kReads, false},
       {ReadTaken{.kind = Kind::kDaemonSet, .key = key}, "get DaemonSet n/a", Concern::kChildren,
        false},
   };

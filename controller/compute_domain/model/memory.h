@@ -150,6 +150,10 @@ struct Memory {
   // Scheduler messages about pending pods, by pod name, and when they were last read.
   std::map<std::string, std::string> scheduler_messages = {};
   std::optional<base::Clock::TimePoint> scheduler_messages_read = {};
+  // Why the DaemonSet's pods are not created, as its Events say, and when they were last read.
+  // Empty if they do not say so.
+  std::string creation_trouble = {};
+  std::optional<base::Clock::TimePoint> creation_trouble_read = {};
   // Reasons of the Events that were sent about pending pods, by the pod's UID.
   std::map<kube::Uid, std::string> event_reasons = {};
   std::map<std::string, Retry> retries = {};  // Key: Describe() of the action.
@@ -198,6 +202,9 @@ struct ClaimsRead {
 struct SchedulerMessagesRead {
   std::map<std::string, std::string> messages = {};  // Key: name of the pod.
 };
+struct CreationTroubleRead {
+  std::string trouble = {};
+};
 struct EventsSent {
   std::map<kube::Uid, std::string> reasons = {};  // Key: UID of the pending pod.
 };
@@ -224,7 +231,7 @@ struct ActionDone {
 struct PlanMade {};
 using MemoryChange =
     std::variant<StatusWritten, ChildMade, CliqueWritten, ReplacementBegan, ReplacementFailed,
-                 LabelRemoved, LabelRestored, ClaimsRead, SchedulerMessagesRead, EventsSent,
-                 ActionDelayed, ActionDone, PlanMade>;
+                 LabelRemoved, LabelRestored, ClaimsRead, SchedulerMessagesRead,
+                 CreationTroubleRead, EventsSent, ActionDelayed, ActionDone, PlanMade>;
 
 }  // namespace compute_domain

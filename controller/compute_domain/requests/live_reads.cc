@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "controller/api/events.h"
 #include "controller/api/names.h"
 #include "controller/compute_domain/model/ownership.h"
 #include "pkg/base/check.h"
 #include "pkg/json/repair.h"
 #include "pkg/kube/cache/list_page.h"
+#include "pkg/kube/client/patch_by_put.h"
 #include "pkg/kube/client/request.h"
 #include "pkg/kube/discovery/version_search.h"
 
@@ -351,6 +353,29 @@ Result<void> HandleReplies(const ReadPodConditions& action, const Replies& repli
   }
   to.result.memory.emplace_back(SchedulerMessagesRead{.messages = messages});
   to.observed.evidence.scheduler_messages = std::move(messages);
+  return {};
+}
+
+Requests RequestsOf(const ReadDaemonSetEvents& action, const Observed& /*observed*/,
+                    const ActionProgress& /*read*/) {
+  // Kubernetes writes at most 25 Events about one object in a burst, and few more until they
+  // expire.
+  constexpr int kEventsMax = 100;
+  return {kube::ListRequest(kube::kEvents, {.ns = action.daemon_set.ns,
+                                            .field_selector = "regarding.uid=" + action.uid,
+                                            .limit = kEventsMax,
+                                            .bytes_max = 1U << 20})};
+}
+
+// Without the Events only an explanation is missing.
+Result<void> HandleReplies(const ReadDaemonSetEvents& action, const Replies& replies,
+                           ActionProgress& /*read*/, ReplyContext& to) {
+  const Reply& reply = replies.front();
+  if (!reply && kube::IsMissingPermission(reply.error())) {
+    to.result.missing_permission = {.verb = "list", .resource = kube::kEvents.plural};
+  }
+  to.result.memory.emplace_back(CreationTroubleRead{
+      .trouble = reply ? api::DecodeCreationTrouble(reply->body, action.daemon_set.name) : ""});
   return {};
 }
 

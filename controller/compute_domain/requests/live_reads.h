@@ -60,6 +60,10 @@ struct ActionProgress {
 [[nodiscard]] base::Result<void> HandleReplies(const ReadNodes&, const Replies&, ActionProgress&,
                                                ReplyContext&);
 
+[[nodiscard]] Requests RequestsOf(const ReadDaemonSetEvents&, const Observed&,
+                                  const ActionProgress&);
+[[nodiscard]] base::Result<void> HandleReplies(const ReadDaemonSetEvents&, const Replies&,
+                                               ActionProgress&, ReplyContext&);
 [[nodiscard]] Requests RequestsOf(const ReadPodConditions&, const Observed&, const ActionProgress&);
 [[nodiscard]] base::Result<void> HandleReplies(const ReadPodConditions&, const Replies&,
                                                ActionProgress&, ReplyContext&);

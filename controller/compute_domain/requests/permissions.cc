@@ -29,6 +29,7 @@ std::map<kube::Permission, MissingPermissions::TimePoint> MissingPermissions::In
 
 const char* CostOf(const kube::Permission& permission) {
   if (permission.verb == "patch") return "each such write needs a read and an update instead";
+  if (permission.resource == "events") return "conditions do not say why a daemon has no pod";
   if (permission.resource == "pods") return "daemons of an older template are not replaced";
   return "the rest is deleted with its owners, by the garbage collector";
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "controller/compute_domain/model/ownership.h"
+#include "controller/compute_domain/rules/next_look.h"
 #include "pkg/base/rfc3339.h"
 
 namespace compute_domain {
@@ -13,8 +14,6 @@ using std::chrono::milliseconds;
 
 // A pod that has waited less long needs no explanation.
 constexpr std::chrono::seconds kPatience{5};
-constexpr std::chrono::seconds kLookAgainMin{10};
-constexpr std::chrono::seconds kLookAgainMax{300};
 // Part of the message if no device is left for a claim. Other schedulers use it, too.
 constexpr std::string_view kNoDevice = "cannot allocate all claims";
 // Limits the pods that are read. Conditions name no more, and most of them have the same cause.
@@ -68,13 +67,7 @@ SchedulerMessages PlanSchedulerMessages(const Observed& observed, const Instant&
   const std::optional<base::Clock::TimePoint> read = observed.evidence.scheduler_messages
                                                          ? now.monotonic
                                                          : observed.memory.scheduler_messages_read;
-  if (read) {
-    // The interval grows, because the messages change ever less. It depends on the waiting time at
-    // the last read. The waiting time until now grows as fast as the clock.
-    const auto had_waited = std::chrono::floor<milliseconds>(waited - (now.monotonic - *read));
-    const milliseconds period = std::clamp<milliseconds>(had_waited, kLookAgainMin, kLookAgainMax);
-    rest = std::chrono::ceil<milliseconds>(*read + period - now.monotonic);
-  }
+  if (read) rest = UntilNextLook(waited, *read, now.monotonic);
   if (rest > milliseconds(0)) {
     messages.requeue_after = rest;
     return messages;

@@ -58,7 +58,8 @@ std::vector<KindInfo> MakeKinds() {
        .unconditional_update = true},
       {.kind = Kind::kEvent,
        .resource = {"events.k8s.io", "v1", "events", "Event", true},
-       .unconditional_update = true},
+       .unconditional_update = true,
+       .selectable = {"regarding.uid"}},
   };
 }
 

@@ -5,6 +5,7 @@
 #include "controller/compute_domain/model/ownership.h"
 #include "controller/compute_domain/rules/node_labels.h"
 #include "controller/compute_domain/status/conditions/condition.h"
+#include "controller/compute_domain/status/explanation/creation_trouble.h"
 #include "controller/compute_domain/status/explanation/imex_health.h"
 #include "controller/compute_domain/status/explanation/member_phases.h"
 #include "controller/compute_domain/status/explanation/warnings.h"
@@ -119,6 +120,18 @@ std::string ShowDaemon(const Observed& observed, const std::string& node) {
          " --field-selector spec.nodeName=" + node + "`.";
 }
 
+// Returns why Kubernetes does not create the daemons' pods, as far as it says so, and the command
+// that shows more to an administrator. Empty if no node lacks its pod.
+std::string ExplainMissingPods(const StatusInput& input) {
+  const Observed& observed = input.observed;
+  if (NodesWithoutDaemon(observed, input.analysis, input.now).empty()) return "";
+  const std::string& trouble = observed.memory.creation_trouble;
+  return (trouble.empty() ? "" : " Their pods are not created: " + trouble + ".") +
+         " For administrators: `kubectl -n " + observed.facts.driver_namespaces.front() +
+         " describe daemonsets -l " + std::string(api::kDomainLabel) + "=" + observed.uid +
+         "` shows the Events of the DaemonSet.";
+}
+
 // Returns what to do about lost nodes. Names the pods there, as far as they are known.
 std::string HelpWithLost(const Observed& observed, const std::vector<std::string>& nodes) {
   std::vector<std::string> pods;
@@ -202,7 +215,10 @@ Verdict JudgeUnready(const StatusInput& input) {
     if (nodes.empty()) continue;
     std::string help(rank.help);
     if (rank.reason == api::kReasonNodeLost) help = HelpWithLost(input.observed, nodes);
-    if (rank.reason.empty()) help += ShowDaemon(input.observed, std::ranges::min(nodes));
+    if (rank.reason.empty()) {
+      const std::string missing = ExplainMissingPods(input);
+      help += missing.empty() ? ShowDaemon(input.observed, std::ranges::min(nodes)) : missing;
+    }
     const std::string time = rank.says.ends_with(' ') ? TimeFor(input, rank, since) : "";
     const std::string names = Names(named);
     std::string message = std::string(rank.says) + time + ": " + names + "; " + ReadyOf(members) +
@@ -227,6 +243,17 @@ std::string TroubleBefore(const Observed& observed, const std::vector<Member>& m
   if (pods.empty()) return "";
   const std::string names = Names(pods);
   return " Daemons that do not start: " + names + "." + Hint(names);
+}
+
+// Returns the nodes of daemons that are cut off from their DaemonSet. Usually the next one adopts
+// them.
+std::vector<std::string> NodesOfOrphans(const Observed& observed) {
+  std::set<std::string> nodes;
+  for (const api::DaemonPod& pod : observed.children.daemon_pods) {
+    const bool is_orphan = RunsDaemon(pod) && !IsDaemonPod(pod);
+    if (is_orphan && !pod.meta.deleting && !pod.node.empty()) nodes.insert(pod.node);
+  }
+  return {nodes.begin(), nodes.end()};
 }
 
 // cdom does not know the state of an IMEX that runs on the hosts.
@@ -341,6 +368,11 @@ Verdict JudgeMembersReady(const StatusInput& input) {
     verdict.message +=
         " Not counted, because no pod of the domain has a channel there: " + Names(outsiders) +
         ". For administrators: find out who labels these nodes.";
+  }
+  if (const auto orphans = NodesOfOrphans(observed); !orphans.empty()) {
+    verdict.message += " No DaemonSet owns the daemons on " + Names(orphans) +
+                       ": they run on, and are not replaced. For administrators: delete these pods "
+                       "when no job runs there.";
   }
   AddUnread(observed.facts.views, verdict);
   const MissingPlugins& missing = input.explanation.plugins;

@@ -1,0 +1,17 @@
+// Events that other controllers write about the controller's objects. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace api {
+
+// Returns why the pods of a DaemonSet are not created, e.g. because of a quota. `events` is an
+// EventList of events.k8s.io/v1 about it. Empty if the newest Event does not say so, or if there is
+// none.
+//
+// Each attempt names another pod. "*" replaces what differs, so that the text stays the same.
+[[nodiscard]] std::string DecodeCreationTrouble(std::string_view events,
+                                                std::string_view daemon_set);
+
+}  // namespace api

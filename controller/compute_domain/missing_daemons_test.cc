@@ -1,0 +1,80 @@
+// Why a node has no daemon pod is told, and what a daemon without its DaemonSet means.
+#include <gtest/gtest.h>
+
+#include "test/fixtures/pass_world.h"
+
+namespace compute_domain {
+namespace {
+
+using fixtures::Marked;
+using fixtures::PassWorld;
+using std::chrono::seconds;
+
+struct Told {
+  std::string told = {};
+  int reads = 0;
+};
+
+// Runs the controller for a quarter of an hour. LISTs of Events are answered so.
+Told RunWith(int status, const std::string& body) {
+  PassWorld world(Marked());
+  world.server.Put(fixtures::Store(fixtures::MakeNode("node-2")));
+  world.server.Put(fixtures::Store(fixtures::MakeChannelClaim("node-2", "train-2")));
+  Told run;
+  world.server.Intercept([&](const std::string& line) -> std::optional<fixtures::MapServer::Reply> {
+    if (line.find("/events?") == std::string::npos) return std::nullopt;
+    ++run.reads;
+    return http::Response{.status = status, .body = body};
+  });
+  for (int i = 0; i < 90; ++i) {
+    world.server.ShowAll(world.cache);
+    const Outcome outcome = world.Run();
+    if (!outcome.error) world.clock.Advance(seconds(10));
+  }
+  run.told = world.Conditions();
+  return run;
+}
+
+TEST(CreationTrouble, REV4_K11_NodeWithoutADaemonPodTellsWhyThereIsNone) {
+  const Told run =
+      RunWith(200, R"({"apiVersion": "events.k8s.io/v1", "kind": "EventList", "items": [
+      {"reason": "FailedCreate", "deprecatedLastTimestamp": "2026-01-01T00:00:00Z",
+       "note": "Error creating: pods \"x\" is forbidden: exceeded quota: none"}]})");
+  EXPECT_NE(run.told.find("Not ready: node-2 (no daemon yet)"), std::string::npos) << run.told;
+  EXPECT_NE(run.told.find("exceeded quota: none"), std::string::npos) << run.told;
+  EXPECT_GE(run.reads, 3);
+  EXPECT_LE(run.reads, 10) << "up to 5 minutes lie between two";
+}
+
+TEST(CreationTrouble, REV4_K11_WithoutEventsTheCommandIsToldThatShowsThem) {
+  for (const int status : {200, 403, 404, 500}) {
+    const std::string body =
+        status == 200 ? R"({"apiVersion": "events.k8s.io/v1", "kind": "EventList", "items": []})"
+                      : R"({"kind": "Status", "status": "Failure", "reason": "Forbidden",
+                            "message": "events is forbidden: User \"c\" cannot list resource"})";
+    const Told run = RunWith(status, body);
+    EXPECT_NE(run.told.find("describe daemonsets"), std::string::npos) << status << run.told;
+    EXPECT_EQ(run.told.find("not created"), std::string::npos) << status << run.told;
+    EXPECT_LE(run.reads, 10) << status;
+  }
+}
+
+// A person takes the owner off one pod, whose DaemonSet no longer selects it.
+TEST(Orphans, REV4_K3_DaemonThatNoDaemonSetOwnsIsToldWhileItsDomainLives) {
+  Observed observed = Marked();
+  api::DaemonPod& pod = observed.children.daemon_pods[1];
+  pod.meta.key.name = fixtures::kDaemonName + ("-" + pod.node);
+  PassWorld world(observed);
+  (void)world.Settle();
+  EXPECT_EQ(world.Conditions().find("No DaemonSet owns"), std::string::npos);
+  json::Value stored = world.server.Get(Kind::kDaemonPod, pod.meta.key);
+  stored["metadata"].Erase("ownerReferences");
+  world.server.Put({Kind::kDaemonPod, stored});
+  (void)world.Settle();
+  EXPECT_NE(world.Conditions().find("No DaemonSet owns the daemons on node-1:"), std::string::npos)
+      << world.Conditions();
+  EXPECT_EQ(world.Domain()["status"]["status"].AsString(), "Ready");
+}
+
+}  // namespace
+}  // namespace compute_domain
