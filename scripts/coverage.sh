@@ -13,7 +13,7 @@ mapfile -t planner < <(ls "$core"/{next_memory,planner}.cc && find "$core"/{mode
   ! -path "$core/status/debug_page.cc" | sort)
 planner_tests=("$core"/{tests,model/tests,rules/tests,status/tests,threads_tests})
 # Of the last, what is about the planner: that the controller's own tests pass through it shows nothing of it.
-own=$(sed -nE 's/^TEST(_F|_P)?\( *(\w+),.*/\2.*:*\/\2.*/p' "$core"/{concerns,deletion_requests,freshness,write_outcomes}_test.cc | sort -u | paste -sd:)
+own=$(sed -nE 's/^TEST(_F|_P)?\( *(\w+),.*/\2.*:*\/\2.*/p' "$core"/{concerns,deletion_requests,freshness,missing_daemons,orphans,repetition,unread_kinds,write_outcomes}_test.cc | sort -u | paste -sd:)
 declare -A cases=(["$core/threads_tests"]=$own)
 mapfile -t oracles < <(find test/simulation/{oracles,plugin} -name '*oracles.cc' | sort)
 oracles+=(test/simulation/oracles/end_state.cc)

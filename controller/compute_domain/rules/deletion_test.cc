@@ -838,6 +838,50 @@ TEST(PlanNodeProof, REV4_K4_NodesThatCountAsLostAreReadOnce) {
   }
 }
 
+TEST(PlanRemainsProof, REV4_K4_NodesWhoseRemainsCountAsGoneAreReadOnce) {
+  Observed observed = ReadLive(DeletingUnused());
+  std::vector<api::ResourceClaim>& claims = observed.evidence.children->claims;
+  observed.evidence.children->daemon_pods.resize(1);
+  claims = {fixtures::MakeDaemonClaim("node-1"), fixtures::MakeDaemonClaim(""),
+            fixtures::MakeChannelClaim("node-2", "train-2")};
+  EXPECT_TRUE(PlanRemainsProof(observed).empty()) << "all are there";
+  for (const char* name : {"node-0", "node-1", "node-2"}) {
+    observed.nodes[name] = fixtures::MakeNode(name);
+    observed.nodes[name].ready = false;
+  }
+  const auto reads = fixtures::Actions<ReadNodes>(PlanRemainsProof(observed));
+  ASSERT_EQ(reads.size(), 1U);
+  EXPECT_EQ(reads[0].names, (Names{"node-0", "node-1"}));
+  for (const char* name : {"node-0", "node-1"}) observed.evidence.nodes[name] = NodeSeen::kMissing;
+  EXPECT_TRUE(PlanRemainsProof(observed).empty());
+}
+
+TEST(PlanTearDown, REV4_K3_OfPodsWithoutAnOwnerDaemonsAloneAreDeleted) {
+  const auto deleted = [](const std::string& name) {
+    Observed observed = DeletingUnused();
+    api::DaemonPod& pod = observed.children.daemon_pods[0];
+    pod.meta.key.name = name;
+    pod.meta.owners.clear();
+    observed.evidence.children = observed.children;
+    return DeletedUids(PlanAfter(observed, minutes(10)));
+  };
+  const std::string uid = Deleting().children.daemon_pods[0].meta.uid;
+  EXPECT_EQ(std::ranges::count(deleted(fixtures::kDaemonName + "-x"), uid), 1);
+  EXPECT_EQ(std::ranges::count(deleted("copy-of-a-person"), uid), 0);
+}
+
+TEST(PlanDeletion, REV4_K4_DomainWhoseNodesCannotBeReadCountsAsUsed) {
+  Observed observed = Deleting();
+  observed.nodes.clear();
+  EXPECT_EQ(Actions<ReadNodes>(PlanFor(observed)).size(), 1U);
+  EXPECT_FALSE(PlanFor(observed).status) << "that read decides";
+  const std::vector<Action> proof = PlanNodeProof(observed);
+  observed.memory.retries[Describe(proof.front())] = {.concern = Concern::kReads};
+  const Plan plan = PlanFor(observed);
+  EXPECT_EQ(Actions<ReadNodes>(plan).size(), 1U);
+  EXPECT_TRUE(plan.status);
+}
+
 TEST(FindRemains, REV3_H1_LabelThatComesBackIsNamedWithThePodsItComesBackFor) {
   Observed observed = ReadLive(DeletingUnused());
   observed.evidence.children->daemon_pods.clear();

@@ -449,6 +449,12 @@ TEST(FindReplacements, REV4_K6_LostNodeGivesItsPlaceBackAfterTheDeadline) {
   }
 }
 
+TEST(FindReplacements, REV4_K6_NodeThatIsThereKeepsItsPlaceAfterTheDeadline) {
+  Observed observed = Replacing(std::chrono::seconds(300));
+  observed.children.daemon_pods[0].ready = false;
+  EXPECT_EQ(FindReplacements(observed, Now().monotonic).size(), 1U);
+}
+
 TEST(PlanRoll, K8_ReplacementThatServesIsLookedAtWhenItHasSettled) {
   Observed observed = Replacing(std::chrono::seconds(20));
   observed.memory.replacements[kCliqueId].serves_since = Now().monotonic - std::chrono::seconds(7);

@@ -1432,6 +1432,111 @@ TEST(DecideStatus, C4_ProvisionedDomainStaysAsItIsWhileAKindIsNotRead) {
   EXPECT_NE(MessageOf(status, "Accepted").find("Grant list on daemonsets."), std::string::npos);
 }
 
+TEST(DecideStatus, REV4_K10_ChildrenThatAreNotReadAreTold) {
+  for (const Kind kind : {Kind::kDaemonSet, Kind::kClaimTemplate}) {
+    const DomainStatus status =
+        StatusAfter([&](Observed& o) { o.facts.views.problems[kind] = "503"; });
+    EXPECT_EQ(fixtures::ReasonOf(status, "Accepted"), "ChildrenNotRead");
+    EXPECT_TRUE(MessageOf(status, "Accepted").ends_with("503"));
+    EXPECT_EQ(status.Find("Ready")->status, "True");
+  }
+}
+
+TEST(DecideStatus, REV4_K9_NewDomainIsUnknownWhileChildrenWereNeverRead) {
+  for (const char* reason : {"ChildrenNotRead", "PermissionMissing"}) {
+    const DomainStatus status = StatusAfter([&](Observed& o) {
+      o.domain->status = {};
+      o.children = {};
+      o.facts.views.problem_reason = reason;
+      o.facts.views.problem = "500";
+    });
+    const bool is_unread = std::string(reason) == "ChildrenNotRead";
+    for (const char* type : {"Accepted", "Provisioned"}) {
+      EXPECT_EQ(status.Find(type)->status, is_unread ? "Unknown" : "False") << type << reason;
+    }
+  }
+}
+
+TEST(DecideStatus, REV4_K10_ClaimsThatAreNotReadAreTold) {
+  const auto unread = [](bool are_read) {
+    return StatusAfter([&](Observed& o) {
+      o.facts.views.problems[Kind::kClaim] = "503";
+      o.facts.views.claims_are_read = are_read;
+    });
+  };
+  EXPECT_EQ(fixtures::ReasonOf(unread(true), "MembersReady"), "ClaimsNotRead");
+  EXPECT_EQ(MessageOf(unread(false), "MembersReady").find("503"), std::string::npos)
+      << "a node joins by its label";
+}
+
+TEST(DecideStatus, REV4_K8_CliquesThatAreNotReadOrNotServedAreTold) {
+  const auto unread = [](bool are_served) {
+    return MessageOf(StatusAfter([&](Observed& o) {
+                       o.facts.views.problems[Kind::kClique] = "404";
+                       o.facts.views.cliques_are_served = are_served;
+                     }),
+                     "MembersReady");
+  };
+  EXPECT_NE(unread(true).find("Cliques cannot be read"), std::string::npos);
+  EXPECT_NE(unread(false).find("Cliques are not served"), std::string::npos);
+}
+
+TEST(DecideStatus, REV4_K3_DaemonsThatNoDaemonSetOwnsAreNamedWhileTheyRun) {
+  const auto says = [](const Change& change) {
+    return MessageOf(StatusAfter([&](Observed& o) {
+                       api::DaemonPod& pod = o.children.daemon_pods[1];
+                       pod.meta.owners.clear();
+                       pod.meta.key.name = fixtures::kDaemonName + "-x";
+                       change(o);
+                     }),
+                     "MembersReady")
+               .find("No DaemonSet owns the daemons on node-1") != std::string::npos;
+  };
+  EXPECT_TRUE(says([](Observed&) {}));
+  EXPECT_FALSE(says([](Observed& o) { o.children.daemon_pods[1].meta.key.name = "copy"; }));
+  EXPECT_FALSE(says([](Observed& o) { o.children.daemon_pods[1].node.clear(); }));
+  EXPECT_FALSE(says([](Observed& o) { fixtures::Delete(o.children.daemon_pods[1].meta, {}); }));
+}
+
+TEST(DecideStatus, REV4_K12_DaemonSetThatLostItsAnnotationIsKnownByItsPodsOrTemplate) {
+  const auto says = [](const Change& change) {
+    return MessageOf(StatusAfter([&](Observed& o) {
+                       for (auto& set : o.children.daemon_sets) set.template_hash.clear();
+                       for (auto& pod : o.children.daemon_pods) pod.template_hash.clear();
+                       for (auto& one : o.children.templates) one.template_hash.clear();
+                       change(o);
+                     }),
+                     "Provisioned")
+               .find("has lost its annotation") != std::string::npos;
+  };
+  EXPECT_FALSE(says([](Observed&) {})) << "NVIDIA's controller made it";
+  EXPECT_TRUE(says([](Observed& o) { o.children.daemon_pods[0].template_hash = "h"; }));
+  EXPECT_FALSE(says([](Observed& o) {
+    o.children.daemon_pods[0].template_hash = "h";
+    o.children.daemon_pods[0].meta.owners.clear();
+  }));
+  for (const bool is_daemons : {true, false}) {
+    EXPECT_EQ(says([&](Observed& o) {
+                for (auto& one : o.children.templates) {
+                  if ((one.target == "Daemon") == is_daemons) one.template_hash = "h";
+                }
+              }),
+              is_daemons);
+  }
+  const auto with_annotation = [](Observed& o) {
+    o.children.daemon_sets[0].template_hash = "h";
+    for (auto& pod : o.children.daemon_pods) pod.template_hash = "h";
+  };
+  EXPECT_FALSE(says(with_annotation));
+  EXPECT_FALSE(says([&](Observed& o) {
+    with_annotation(o);
+    api::DaemonSet other = o.children.daemon_sets[0];
+    other.domain = fixtures::kOtherUid;
+    other.template_hash.clear();
+    o.children.daemon_sets.push_back(other);
+  }));
+}
+
 TEST(DecideStatus, C3_NodesThatWereNeverReadTakeNobodysReadinessAndThatIsSaid) {
   const DomainStatus status = StatusAfter([](Observed& o) {
     o.nodes.clear();

@@ -342,6 +342,25 @@ TEST_F(PaceOraclesTest, Q1SeesMoreThan20RequestsOfOneKindInASecond) {
   EXPECT_EQ(Check(RequestsHaveABudget), "");
 }
 
+TEST_F(PaceOraclesTest, REV4_K2_Q3SeesTheSameWriteMoreThan20TimesInAMinute) {
+  const auto write = [&](const char* client, const char* value) {
+    const Value labels =
+        Value::Object({{"metadata", Value::Object({{"labels", Value::Object({{"a", value}})}})}});
+    (void)cluster.server().Handle(
+        client, kube::MergePatchRequest(kube::kNodes, {.name = "node-0"}, labels));
+  };
+  for (int i = 0; i < 20; ++i) {
+    write("controller", "same");
+    write("controller", std::to_string(i).c_str());
+    write("user", "same");
+    write("user", "same");
+    cluster.Advance(seconds(2));
+  }
+  EXPECT_EQ(Check(RepetitionsArePaced), "");
+  write("controller", "same");
+  EXPECT_TRUE(Contains(Check(RepetitionsArePaced), "21 times within 40000 ms"));
+}
+
 TEST_F(PaceOraclesTest, Q1GivesWhoMayNotPatchTwoReadsOfWhatItWrites) {
   system.elect = true;
   cluster.Advance(seconds(10));
@@ -682,6 +701,20 @@ TEST_F(PaceOraclesTest, B56_K3_L1SeesAMissingPluginAndACrashLoopThatAreNotSaidOr
   const std::string told = say(missing + crashes);
   EXPECT_FALSE(Contains(told, "plugin"));
   EXPECT_FALSE(Contains(told, "rash"));
+}
+
+TEST_F(PaceOraclesTest, REV4_K8_L1SeesThatCliquesAreCalledServedOrNotWronglyWhereNoPodUsesThem) {
+  system.says_all = true;
+  const auto say = [&](const std::string& message) {
+    SayCondition("MembersReady", "True");
+    MiseditStatus([&](Value& status) {
+      for (Value& one : status["conditions"].MutableItems()) one["message"] = message;
+    });
+    return Check(ChildrenAndStatusMatch);
+  };
+  EXPECT_TRUE(Contains(say("Cliques are not served."), "says that cliques are not served"));
+  system.serves_cliques = false;
+  EXPECT_TRUE(Contains(say(""), "does not say that cliques are not served"));
 }
 
 // ---- D1, D2

@@ -1683,5 +1683,18 @@ TEST(PlanMembership, REV3_X2_MemberWhosePodsHaveEndedStaysUntilItLeaves) {
   }
 }
 
+TEST(PlanMembership, REV4_K8_PodsMakeNoCliqueWhereCliquesAreNotServed) {
+  Observed observed = fixtures::Marked();
+  observed.children.cliques.clear();
+  const auto makes_or_reads = [&] {
+    const Membership membership = PlanMembership(observed, fixtures::Now());
+    return membership.needs_daemons || !membership.actions.empty();
+  };
+  EXPECT_TRUE(makes_or_reads());
+  observed.facts.views.cliques_are_served = false;
+  observed.domain->status = {};
+  EXPECT_FALSE(makes_or_reads());
+}
+
 }  // namespace
 }  // namespace compute_domain
