@@ -96,6 +96,10 @@ inline constexpr std::string_view kHeldIndicesAnnotation = "cdom.dev/held-indice
 // On a clique: number of nodes that are joining it and were not yet in it at its last write. A
 // daemon starts IMEX when this is 0, because IMEX is slow to learn of later nodes.
 inline constexpr std::string_view kJoiningAnnotation = "cdom.dev/joining";
+// On the DaemonSet's pod template and its pods: the names of nodes in IMEX. Only the value "domain"
+// is used: they contain a hash of the domain's UID. Without it all domains have the same names.
+inline constexpr std::string_view kNodeNamesAnnotation = "cdom.dev/imex-node-names";
+inline constexpr std::string_view kNodeNamesOfDomain = "domain";
 // On cdom's DaemonSet, its pods and claim templates: hash of what was rendered, to detect changes.
 // The DaemonSet's value is "<hash>:<generation>", because an edit of its spec raises the
 // generation.

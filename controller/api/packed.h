@@ -8,8 +8,8 @@
 namespace api {
 
 inline auto Fields(DaemonSet& set) {
-  auto& [meta, domain, template_hash, template_generation, last_writer] = set;
-  return std::tie(meta, domain, template_hash, template_generation, last_writer);
+  auto& [meta, domain, template_hash, template_generation, has_own_names, last_writer] = set;
+  return std::tie(meta, domain, template_hash, template_generation, has_own_names, last_writer);
 }
 
 inline auto Fields(ResourceClaimTemplate& found) {

@@ -293,6 +293,8 @@ base::Result<DaemonSet> DecodeDaemonSet(json::View object) {
   set.template_hash = stamp.substr(0, colon);
   const std::string_view digits = std::string_view(stamp).substr(std::min(colon + 1, stamp.size()));
   std::from_chars(digits.data(), digits.data() + digits.size(), set.template_generation);
+  set.has_own_names =
+      Annotation(object["spec"]["template"], kNodeNamesAnnotation) == kNodeNamesOfDomain;
   set.last_writer = LastWriter(object["metadata"]["managedFields"]);
   return set;
 }
@@ -348,6 +350,7 @@ base::Result<DaemonPod> DecodeDaemonPod(json::View object) {
     if (pod.started.empty()) pod.started = Text(container["state"]["running"]["startedAt"]);
   });
   pod.controller_writes = Label(object, kMembershipWriterLabel) == kMembershipWriterController;
+  pod.has_own_names = Annotation(object, kNodeNamesAnnotation) == kNodeNamesOfDomain;
   pod.template_hash = Annotation(object, kTemplateHashAnnotation);
   if (pod.controller_writes) {
     pod.imex = DecodeImexReport(object["metadata"]["annotations"][kImexAnnotation].AsString());

@@ -80,6 +80,7 @@ struct DaemonSet {
   // it.
   std::string template_hash = {};
   std::int64_t template_generation = 0;
+  bool has_own_names = false;    // Its daemons have names of their domain in IMEX.
   std::string last_writer = {};  // As above, here and below.
 };
 
@@ -125,6 +126,7 @@ struct DaemonPod {
   // Why the pod does not run, as the kubelet or the scheduler reports it. Empty if not known.
   std::string trouble = {};
   bool controller_writes = false;  // The controller writes its clique entry.
+  bool has_own_names = false;      // It has a name of its domain in IMEX.
   std::string template_hash = {};  // Hash of the template from which the pod was made.
   std::string started = {};        // Start of its container's current run.
   // The daemon's report on IMEX. Only daemons whose entry the controller writes send it.

@@ -10,6 +10,7 @@
 #include "controller/compute_domain/rules/deletion.h"
 #include "controller/compute_domain/rules/membership/clique_batching.h"
 #include "controller/compute_domain/rules/node_labels.h"
+#include "controller/compute_domain/rules/node_names.h"
 #include "controller/compute_domain/rules/rollout.h"
 #include "controller/compute_domain/status/explanation/imex_health.h"
 #include "controller/compute_domain/status/explanation/member_phases.h"
@@ -191,7 +192,7 @@ Memory NextMemory(const Observed& observed, const Instant& instant) {
                 [&](const auto& one) { return one.second.until + kForgotten <= now; });
   if (!observed.domain) return next;
   if (observed.domain->meta.deleting && !next.deletion_seen) next.deletion_seen = now;
-  if (next.rendered.daemon_set.empty()) next.rendered = HashChildren(observed);
+  if (RenderedDaemonSet(observed).empty()) next.rendered = HashChildren(observed);
   next.children_seen.merge(FindRoles(observed));
   const std::string& foreign = observed.domain->foreign_write;
   if (!next.foreign_writes) {

@@ -108,6 +108,14 @@ TEST(RenderDaemonSet, MarkerIsOnThePodsAloneWhereTheControllerWritesTheirEntries
   EXPECT_EQ(rendered["metadata"], Render("uid-1", MakeSettings())["metadata"]);
 }
 
+TEST(RenderDaemonSet, REV4_Y1_NamesOfTheDomainAreRecordedOnThePodsAndGivenToTheDaemon) {
+  const json::Value rendered = Render("uid-1", MakeSettings(), NodeNames::kOfDomain);
+  EXPECT_EQ(PodTemplate(rendered)["metadata"]["annotations"],
+            Json(R"({"cdom.dev/imex-node-names": "domain"})"));
+  const json::Value& env = PodTemplate(rendered)["spec"]["containers"].items()[0]["env"];
+  EXPECT_EQ(env.items().back(), Json(R"({"name": "IMEX_NODE_NAMES", "value": "domain"})"));
+}
+
 TEST(RenderDaemonSet, ReadinessOfDaemonsOfOursIsNotHeldUpByAStartupProbe) {
   DaemonSetSettings settings = MakeSettings();
   settings.controller_writes = true;

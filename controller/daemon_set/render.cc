@@ -80,8 +80,8 @@ void MountScratch(Value& container) {
   container["env"].Append(EnvValue("SCRATCH_FOLDERS", folders));
 }
 
-Value Container(const DaemonSetSettings& settings, const Value& security_context,
-                bool has_scratch) {
+Value Container(const DaemonSetSettings& settings, const Value& security_context, bool has_scratch,
+                NodeNames names) {
   Value container = Value::Object(
       {{"name", api::kDaemonContainer},
        {"image", settings.image},
@@ -110,6 +110,9 @@ Value Container(const DaemonSetSettings& settings, const Value& security_context
   // Without a startup probe, a kubelet checks readiness as soon as the container runs. A daemon
   // that has just started delays its answer for a while.
   if (settings.controller_writes) container.Erase("startupProbe");
+  if (names == NodeNames::kOfDomain) {
+    container["env"].Append(EnvValue("IMEX_NODE_NAMES", std::string(api::kNodeNamesOfDomain)));
+  }
   for (const auto& [name, value] : settings.environment) {
     container["env"].Append(EnvValue(name.c_str(), value));
   }
@@ -140,7 +143,7 @@ json::Value DaemonSetSettings::OneDot() {
       {{"options", Value::Array({Value::Object({{"name", "ndots"}, {"value", "1"}})})}});
 }
 
-json::Value Render(const std::string& domain, const DaemonSetSettings& settings) {
+json::Value Render(const std::string& domain, const DaemonSetSettings& settings, NodeNames names) {
   const std::string name = api::DaemonName(domain);
   const Value domain_label = Value::Object({{std::string(api::kDomainLabel), domain}});
   Value pod_labels = domain_label;
@@ -155,7 +158,7 @@ json::Value Render(const std::string& domain, const DaemonSetSettings& settings)
   Value pod_spec = Value::Object(
       {{"serviceAccountName", api::kDaemonServiceAccount},
        {"nodeSelector", std::move(node_selector)},
-       {"containers", Value::Array({Container(settings, security_context, has_scratch)})},
+       {"containers", Value::Array({Container(settings, security_context, has_scratch, names)})},
        {"resourceClaims", Value::Array({Value::Object({{"name", api::kDaemonContainer},
                                                        {"resourceClaimTemplateName", name}})})}});
   for (const std::string& secret : settings.pull_secrets) {
@@ -175,18 +178,20 @@ json::Value Render(const std::string& domain, const DaemonSetSettings& settings)
         Value::Object({{"name", kScratchVolume}, {"emptyDir", Value::Object()}}));
   }
 
+  Value pod_meta = Value::Object({{"labels", std::move(pod_labels)}});
+  if (names == NodeNames::kOfDomain) {
+    pod_meta["annotations"][api::kNodeNamesAnnotation] = api::kNodeNamesOfDomain;
+  }
   return Value::Object(
       {{"apiVersion", "apps/v1"},
        {"kind", "DaemonSet"},
        {"metadata",
         Value::Object({{"name", name}, {"namespace", settings.ns}, {"labels", domain_label}})},
-       {"spec",
-        Value::Object(
-            {{"selector", Value::Object({{"matchLabels", domain_label}})},
-             // The controller replaces pods itself, clique by clique.
-             {"updateStrategy", Value::Object({{"type", "OnDelete"}})},
-             {"template", Value::Object({{"metadata", Value::Object({{"labels", pod_labels}})},
-                                         {"spec", std::move(pod_spec)}})}})}});
+       {"spec", Value::Object({{"selector", Value::Object({{"matchLabels", domain_label}})},
+                               // The controller replaces pods itself, clique by clique.
+                               {"updateStrategy", Value::Object({{"type", "OnDelete"}})},
+                               {"template", Value::Object({{"metadata", std::move(pod_meta)},
+                                                           {"spec", std::move(pod_spec)}})}})}});
 }
 
 }  // namespace daemon_set

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "node/imex/names.h"
 #include "pkg/kube/api/meta.h"
 
 namespace imex_daemon {
@@ -14,8 +15,12 @@ struct DaemonIdentity {
   std::string ip = {};  // Address of the pod.
   kube::ObjectKey pod = {};
   kube::Uid pod_uid = {};
-  int nodes_max = 18;  // Capacity of the clique.
+  int nodes_max = 18;                                          // Capacity of the clique.
+  std::string name_prefix = std::string(imex::kSharedPrefix);  // Of IMEX's node names.
 
+  [[nodiscard]] imex::NodeNames Names() const {
+    return {.prefix = name_prefix, .count = nodes_max};
+  }
   [[nodiscard]] kube::ObjectKey CliqueKey() const {
     return {.ns = pod.ns, .name = domain + "." + clique};
   }

@@ -106,7 +106,7 @@ Result<Programs> Prepare(const Settings& settings, const std::string& search) {
       "make room, or mount it writable; it is on the node, in the kubelet plugin's folder";
   TRY(ReplaceFile(settings.PathOf(imex::kConfigFile), configuration)
           .map_error(Advise(on_the_node)));
-  TRY(ReplaceFile(settings.PathOf(imex::kNodesFile), imex::RenderNodes(settings.self.nodes_max))
+  TRY(ReplaceFile(settings.PathOf(imex::kNodesFile), imex::RenderNodes(settings.self.Names()))
           .map_error(Advise(on_the_node)));
   TRY(CheckWritable(settings.hosts_file).map_error(Advise(kHostsAdvice)));
   return programs;

@@ -166,7 +166,7 @@ void DaemonProcess::WriteHosts(std::vector<imex::HostsEntry> hosts) {
   const TimePoint now = clock_.Now();
   Result<void> written = {};
   if (const auto before = base::ReadFile(path, kHostsMax)) {
-    const std::string after = imex::WithHosts(*before, hosts, self_.nodes_max);
+    const std::string after = imex::WithHosts(*before, hosts, self_.Names());
     if (after != *before) written = WriteInPlace(path, after);
   } else {
     written = tl::unexpected(before.error());

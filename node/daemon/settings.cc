@@ -61,7 +61,7 @@ std::string CheckIdentity(const DaemonIdentity& self) {
   return {};
 }
 
-void AddGiven(CLI::App& app, Settings& settings, std::string& gates) {
+void AddGiven(CLI::App& app, Settings& settings, std::string& names, std::string& gates) {
   app.option_defaults()->group("Environment of the pod");
   DaemonIdentity& self = settings.self;
   Add(app, "--cliqueid", "CLIQUE_ID", self.clique,
@@ -79,6 +79,10 @@ void AddGiven(CLI::App& app, Settings& settings, std::string& gates) {
   Add(app, "--max-nodes-per-imex-domain", "MAX_NODES_PER_IMEX_DOMAIN", self.nodes_max,
       "Maximum number of nodes in a clique. The same for all daemons of a domain (18)")
       ->check(CLI::Range(1, imex::kNodesMax));
+  Add(app, "--imex-node-names", "IMEX_NODE_NAMES", names,
+      "Names of the nodes in IMEX: domain has a hash of the domain's UID in them, shared does not, "
+      "as NVIDIA's daemons before 0.6. The same for all daemons of a domain (shared)")
+      ->check(CLI::IsMember({"domain", "shared"}));
   Add(app, "--feature-gates", "FEATURE_GATES", gates,
       "NVIDIA's feature gates as name=bool, separated by commas. Unknown gates are refused");
 }
@@ -122,10 +126,11 @@ void AddImex(CLI::App& app, Settings& settings) {
 Parsed Parse(const std::vector<std::string>& arguments) {
   Parsed parsed;
   CLI::App app("Runs IMEX for one node of a ComputeDomain.", "compute-domain-daemon");
+  std::string names;
   std::string gates;
   Settings& settings = parsed.settings;
   command_line::SetUpApp(app, kExitStatuses);
-  AddGiven(app, settings, gates);
+  AddGiven(app, settings, names, gates);
   AddPlaces(app, settings);
   AddImex(app, settings);
   app.option_defaults()->group("Log and endpoints");
@@ -139,6 +144,7 @@ Parsed Parse(const std::vector<std::string>& arguments) {
   if (parsed.exit || settings.command == Command::kCheck) return parsed;
   std::string wrong = CheckIdentity(settings.self);
   if (wrong.empty()) wrong = CheckGates(gates);
+  if (names == "domain") settings.self.name_prefix = imex::PrefixOf(settings.self.domain);
   if (!wrong.empty()) parsed.exit = command_line::Misused(wrong + "\n");
   return parsed;
 }

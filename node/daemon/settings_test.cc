@@ -61,6 +61,16 @@ TEST_F(DaemonSettings, TakesItsPlaceFromTheVariablesThatTheReferenceUses) {
   EXPECT_EQ(parsed.settings.domain_namespace, "team");
 }
 
+TEST_F(DaemonSettings, REV4_Y1_NamesAreTheDomainsIfTheDaemonSetSaysSo) {
+  SetAll();
+  EXPECT_EQ(Parse({"run"}).settings.self.Names().prefix, "compute-domain-daemon-");
+  Set("IMEX_NODE_NAMES", "domain");
+  EXPECT_EQ(Parse({"run"}).settings.self.Names().prefix,
+            imex::PrefixOf("0c3b2d84-7a1f-4d1e-9d5a-1f2e3d4c5b6a"));
+  Set("IMEX_NODE_NAMES", "mine");
+  EXPECT_NE(Refused().find("mine not in {domain,shared}"), std::string::npos) << Refused();
+}
+
 TEST_F(DaemonSettings, FlagsHaveTheNamesOfTheReferencesAndComeBeforeVariables) {
   SetAll();
   const Parsed parsed =

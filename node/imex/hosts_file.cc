@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 
-#include "node/imex/names.h"
 #include "pkg/base/check.h"
 
 namespace imex {
@@ -29,7 +28,7 @@ std::string_view NextWord(std::string_view& line) {
 bool NamesADaemon(std::string_view line) {
   static_cast<void>(NextWord(line));  // The address.
   for (std::string_view name = NextWord(line); !name.empty(); name = NextWord(line)) {
-    if (IndexOf(name)) return true;
+    if (IsDnsName(name)) return true;
   }
   return false;
 }
@@ -44,11 +43,12 @@ bool IsAddress(const std::string& text) {
          ::inet_pton(AF_INET6, text.c_str(), parsed.data()) == 1;
 }
 
-std::string WithHosts(std::string_view text, const std::vector<HostsEntry>& hosts, int nodes_max) {
-  std::vector<std::string_view> addresses(static_cast<std::size_t>(nodes_max), kNobody);
+std::string WithHosts(std::string_view text, const std::vector<HostsEntry>& hosts,
+                      const NodeNames& names) {
+  std::vector<std::string_view> addresses(static_cast<std::size_t>(names.count), kNobody);
   for (const HostsEntry& host : hosts) {
     CHECK(IsAddress(host.ip));  // Else a clique entry could add other lines.
-    CHECK(host.index >= 0 && host.index < nodes_max);
+    CHECK(host.index >= 0 && host.index < names.count);
     addresses[static_cast<std::size_t>(host.index)] = host.ip;
   }
   std::string written;
@@ -60,9 +60,9 @@ std::string WithHosts(std::string_view text, const std::vector<HostsEntry>& host
   }
   if (addresses.empty()) return written;
   written.append(kBegin).append("\n");
-  for (int index = 0; index < nodes_max; ++index) {
+  for (int index = 0; index < names.count; ++index) {
     const std::string_view address = addresses[static_cast<std::size_t>(index)];
-    written.append(address).append("\t").append(DnsName(index)).append("\n");
+    written.append(address).append("\t").append(DnsName(names.prefix, index)).append("\n");
   }
   return written.append(kEnd).append("\n");
 }

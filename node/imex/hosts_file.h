@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "node/imex/names.h"
+
 namespace imex {
 
 // A daemon of the clique. DnsName() makes its name from the index.
@@ -24,12 +26,11 @@ inline constexpr std::string_view kNobody = "127.0.0.2";
 
 // Returns `text`, a hosts file, with one block at its end. Removes every other line that names a
 // daemon, whichever program wrote it. All other lines stay as they are.
-// The block has a line for each index below `nodes_max`, with its address in `hosts`, or else
-// kNobody. So no lookup of these names reaches the cluster's DNS: IMEX repeats the lookup of each
-// missing peer, and a name without a dot costs a query for each search domain.
-// Idempotent, so the file does not grow. REQUIRES: addresses; indices below `nodes_max`, which is
-// at most kNodesMax.
+// The block has a line for each index of `names`, with its address in `hosts`, or else kNobody. So
+// no lookup of these names reaches the cluster's DNS: IMEX repeats the lookup of each missing peer,
+// and a name without a dot costs a query for each search domain. Idempotent, so the file does not
+// grow. REQUIRES: addresses; indices below `names.count`.
 [[nodiscard]] std::string WithHosts(std::string_view text, const std::vector<HostsEntry>& hosts,
-                                    int nodes_max);
+                                    const NodeNames& names);
 
 }  // namespace imex

@@ -15,39 +15,43 @@ const std::string kKubelets =
 const std::vector<HostsEntry> kTwo = {{.index = 0, .ip = "10.0.0.7"},
                                       {.index = 3, .ip = "fd00::9"}};
 
+NodeNames Names(int count) { return {.prefix = "compute-domain-daemon-0a1b2c3d-", .count = count}; }
+
 const std::string kBlock =
     "# IMEX daemons of this clique; compute-domain-daemon writes this\n"
-    "10.0.0.7\tcompute-domain-daemon-0000\n"
-    "127.0.0.2\tcompute-domain-daemon-0001\n"
-    "127.0.0.2\tcompute-domain-daemon-0002\n"
-    "fd00::9\tcompute-domain-daemon-0003\n"
+    "10.0.0.7\tcompute-domain-daemon-0a1b2c3d-0000\n"
+    "127.0.0.2\tcompute-domain-daemon-0a1b2c3d-0001\n"
+    "127.0.0.2\tcompute-domain-daemon-0a1b2c3d-0002\n"
+    "fd00::9\tcompute-domain-daemon-0a1b2c3d-0003\n"
     "# End of the IMEX daemons\n";
 
 TEST(WithHosts, AppendsOneBlockAndKeepsEverybodyElsesLines) {
-  EXPECT_EQ(WithHosts(kKubelets, kTwo, 4), kKubelets + kBlock);
+  EXPECT_EQ(WithHosts(kKubelets, kTwo, Names(4)), kKubelets + kBlock);
 }
 
 TEST(WithHosts, REV3_N2_IndexWithoutADaemonHasAnAddressOfThisMachine) {
-  EXPECT_EQ(WithHosts("", {}, 1),
+  EXPECT_EQ(WithHosts("", {}, Names(1)),
             "# IMEX daemons of this clique; compute-domain-daemon writes this\n"
-            "127.0.0.2\tcompute-domain-daemon-0000\n"
+            "127.0.0.2\tcompute-domain-daemon-0a1b2c3d-0000\n"
             "# End of the IMEX daemons\n");
 }
 
 TEST(WithHosts, H11_DoesNotGrowHoweverOftenItIsWritten) {
   std::string text = kKubelets;
   for (int i = 0; i < 1000; ++i) {
-    text = WithHosts(
-        text, i % 2 == 0 ? kTwo : std::vector<HostsEntry>{{.index = 1, .ip = "10.0.0.8"}}, 4);
+    text =
+        WithHosts(text, i % 2 == 0 ? kTwo : std::vector<HostsEntry>{{.index = 1, .ip = "10.0.0.8"}},
+                  Names(4));
   }
-  EXPECT_EQ(WithHosts(text, kTwo, 4), kKubelets + kBlock);
+  EXPECT_EQ(WithHosts(text, kTwo, Names(4)), kKubelets + kBlock);
 }
 
 TEST(WithHosts, TakesAwayEveryOtherLineThatNamesADaemonWhoeverWroteIt) {
   EXPECT_EQ(WithHosts("10.0.0.1\tcompute-domain-daemon-0003\n"
+                      "10.0.0.1\tcompute-domain-daemon-4d3c2b1a-0003\n"
                       "  10.0.0.2 other compute-domain-daemon-0004 # a remark\n" +
                           kKubelets,
-                      kTwo, 4),
+                      kTwo, Names(4)),
             kKubelets + kBlock);
 }
 
@@ -57,19 +61,20 @@ TEST(WithHosts, KeepsLinesThatOnlyLookLikeOurs) {
       "10.0.0.1 compute-domain-daemon-3\n"
       "10.0.0.1 a # compute-domain-daemon-0003\n"
       "compute-domain-daemon-0003\n";
-  EXPECT_EQ(WithHosts(text, {}, 0), text);
+  EXPECT_EQ(WithHosts(text, {}, Names(0)), text);
 }
 
 TEST(WithHosts, FileThatWasTornInTheMiddleKeepsEverybodyElsesLinesAndGrowsNoFurther) {
   const std::string torn = kKubelets + kBlock.substr(0, kBlock.size() / 2) + "\n";
-  EXPECT_EQ(WithHosts(torn, {}, 0).substr(0, kKubelets.size()), kKubelets);
-  EXPECT_EQ(WithHosts(WithHosts(torn, kTwo, 4), kTwo, 4), WithHosts(torn, kTwo, 4));
+  EXPECT_EQ(WithHosts(torn, {}, Names(0)).substr(0, kKubelets.size()), kKubelets);
+  EXPECT_EQ(WithHosts(WithHosts(torn, kTwo, Names(4)), kTwo, Names(4)),
+            WithHosts(torn, kTwo, Names(4)));
 }
 
 TEST(WithHosts, WithoutAnIndexThereIsNoBlock) {
-  EXPECT_EQ(WithHosts(kKubelets + kBlock, {}, 0), kKubelets);
-  EXPECT_EQ(WithHosts("", {}, 0), "");
-  EXPECT_EQ(WithHosts("127.0.0.1 localhost", {}, 0), "127.0.0.1 localhost\n");
+  EXPECT_EQ(WithHosts(kKubelets + kBlock, {}, Names(0)), kKubelets);
+  EXPECT_EQ(WithHosts("", {}, Names(0)), "");
+  EXPECT_EQ(WithHosts("127.0.0.1 localhost", {}, Names(0)), "127.0.0.1 localhost\n");
 }
 
 TEST(IsAddress, TakesAddressesAndNothingThatCouldBeMoreThanOne) {

@@ -28,6 +28,7 @@ namespace imex {
 namespace {
 
 constexpr int kNodes = 18;
+const NodeNames kNames = {.prefix = PrefixOf("uid"), .count = kNodes};
 
 // In the child process: ends it unless `done`.
 void Need(bool done, const char* what) {
@@ -95,7 +96,7 @@ bool WasAsked(int server) {
 void LookUpAll(const std::string& hosts) {
   EnterNamespaces(hosts);
   const int server = Listen();
-  std::istringstream names(RenderNodes(kNodes));
+  std::istringstream names(RenderNodes(kNames));
   for (std::string name; std::getline(names, name);) {
     const bool resolves = Resolves(name);
     if (resolves && !WasAsked(server)) continue;
@@ -103,14 +104,14 @@ void LookUpAll(const std::string& hosts) {
     std::_Exit(1);
   }
   // Or the server hears nothing, whatever is asked.
-  if (Resolves(DnsName(kNodes)) || !WasAsked(server)) std::_Exit(3);
+  if (Resolves(DnsName(kNames.prefix, kNodes)) || !WasAsked(server)) std::_Exit(3);
   std::_Exit(0);
 }
 
 TEST(Lookups, REV3_N2_NamesOfTheNodesFileAreNotAskedOfDns) {
   const std::string hosts =
       WithHosts("127.0.0.1\tlocalhost\n",
-                {{.index = 0, .ip = "10.0.0.7"}, {.index = 3, .ip = "fd00::9"}}, kNodes);
+                {{.index = 0, .ip = "10.0.0.7"}, {.index = 3, .ip = "fd00::9"}}, kNames);
   // A process of its own: the threads of a test program may not change their namespaces.
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);

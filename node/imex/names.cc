@@ -1,34 +1,45 @@
 #include "node/imex/names.h"
 
-#include <algorithm>
-
 #include "pkg/base/check.h"
+#include "pkg/base/fingerprint.h"
 
 namespace imex {
 
-constexpr std::string_view kNamePrefix = "compute-domain-daemon-";
-constexpr std::size_t kDigits = 4;
+namespace {
 
-std::string DnsName(int index) {
+constexpr std::size_t kHashDigits = 8;
+constexpr std::size_t kIndexDigits = 4;
+
+bool AreDigits(std::string_view text, std::size_t count, std::string_view digits) {
+  return text.size() == count && text.find_first_not_of(digits) == std::string_view::npos;
+}
+
+}  // namespace
+
+std::string PrefixOf(std::string_view domain) {
+  return std::string(kSharedPrefix) + base::Fingerprint(domain).substr(0, kHashDigits) + "-";
+}
+
+std::string DnsName(std::string_view prefix, int index) {
   CHECK(index >= 0 && index < kNodesMax);
   const std::string digits = std::to_string(index);
-  return std::string(kNamePrefix) + std::string(kDigits - digits.size(), '0') + digits;
+  return std::string(prefix) + std::string(kIndexDigits - digits.size(), '0') + digits;
 }
 
-std::optional<int> IndexOf(std::string_view name) {
-  if (!name.starts_with(kNamePrefix)) return {};
-  const std::string_view digits = name.substr(kNamePrefix.size());
-  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  if (digits.size() != kDigits || !std::ranges::all_of(digits, is_digit)) return {};
-  int index = 0;
-  for (const char digit : digits) index = 10 * index + (digit - '0');
-  return index;
+bool IsDnsName(std::string_view text) {
+  if (!text.starts_with(kSharedPrefix)) return false;
+  text.remove_prefix(kSharedPrefix.size());
+  if (const std::size_t hash_end = text.find('-'); hash_end != std::string_view::npos) {
+    if (!AreDigits(text.substr(0, hash_end), kHashDigits, "0123456789abcdef")) return false;
+    text.remove_prefix(hash_end + 1);
+  }
+  return AreDigits(text, kIndexDigits, "0123456789");
 }
 
-std::string RenderNodes(int nodes_max) {
-  CHECK(nodes_max > 0 && nodes_max <= kNodesMax);
+std::string RenderNodes(const NodeNames& names) {
+  CHECK(names.count > 0 && names.count <= kNodesMax);
   std::string text;
-  for (int index = 0; index < nodes_max; ++index) text += DnsName(index) + "\n";
+  for (int index = 0; index < names.count; ++index) text += DnsName(names.prefix, index) + "\n";
   return text;
 }
 

@@ -44,12 +44,14 @@ class Daemon:
 
     def start(self, domain_name, uid):
         pod, alone = self._pod, []
+        given = {one["name"]: one.get("value") for one in pod["spec"]["containers"][0]["env"]}
         if self._is_real:
             alone = ["unshare", "--mount", "--propagation", "private", "bash", "-c", ALONE, self._hosts]
         self.process = Process("daemon", [*alone, *self._command(
             "-v", "4", "run", IMEX_PROGRAM=self._imex, HOSTS_FILE=self._hosts, KUBECONFIG=self._kubeconfig, COMPUTE_DOMAIN_UUID=uid,
             COMPUTE_DOMAIN_NAME=domain_name, NODE_NAME=pod["spec"]["nodeName"], POD_IP=pod["status"]["podIP"],
             POD_UID=pod["metadata"]["uid"], POD_NAME=self.name, POD_NAMESPACE=DRIVER, MAX_NODES_PER_IMEX_DOMAIN=CLIQUE_SIZE,
+            IMEX_NODE_NAMES=given.get("IMEX_NODE_NAMES", "shared"),
             **({"IMEX_ARGUMENTS": "--nogpu"} if self._is_real else {}))], self.folder)
 
     def end(self):

@@ -221,6 +221,18 @@ def test_REV3_imex_stand_in_ends_the_session_of_a_lost_peer_after_the_grace_time
     assert node.said().count("Connection established to node 1") == 1, "nobody has come again"
 
 
+def test_REV4_Y1_imex_stand_in_talks_to_no_node_with_another_nodes_file(domain):
+    """The address of a peer has become that of a daemon of another domain."""
+    node, other = domain
+    node.start()
+    addresses = [line.split() for line in other.hosts.read_text().splitlines()]
+    other.set_nodes({f"of-another-domain-{name}": address for address, name in addresses})
+    other.start()
+    other.is_in("READY")
+    node.says("Node 1 says: WRONG this node has another nodes file")
+    assert "Connection established to node 1" not in node.said()
+
+
 GOOD = {
     "LOG_LEVEL": "0 4", "LOG_FILE_MAX_SIZE": "-1 1024", "LOG_MAX_ROTATE_COUNT": "0 3", "LOG_APPEND_TO_LOG": "0 1",
     "STATS_FILE_NAME": "/var/log/x", "BIND_INTERFACE_IP": "OWN", "NETWORK_INTERFACE": "eth0",

@@ -14,6 +14,7 @@
 #include "controller/compute_domain/model/concern.h"
 #include "controller/compute_domain/model/kind.h"
 #include "controller/compute_domain/model/requeue_after.h"
+#include "controller/daemon_set/render.h"
 #include "pkg/base/backoff.h"
 #include "pkg/base/clock.h"
 #include "pkg/kube/api/meta.h"
@@ -71,10 +72,11 @@ struct ForeignWrites {
   friend bool operator==(const ForeignWrites&, const ForeignWrites&) = default;
 };
 
-// Hashes of the rendered children that depend only on the domain's UID and the settings. They never
-// change, and rendering them again is most of the cost of a plan. Empty if not yet rendered.
+// Hashes of the rendered children that depend only on the domain's UID, the settings and `names`.
+// Rendering them again is most of the cost of a plan. Empty if not yet rendered.
 struct RenderedHashes {
   std::string daemon_set = {};
+  daemon_set::NodeNames names = {};  // With which `daemon_set` was rendered.
   std::string daemon_template = {};
 };
 

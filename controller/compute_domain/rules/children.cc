@@ -7,6 +7,7 @@
 #include "controller/compute_domain/model/spec.h"
 #include "controller/compute_domain/rules/deletion.h"
 #include "controller/compute_domain/rules/membership/clique_patch.h"
+#include "controller/compute_domain/rules/node_names.h"
 #include "controller/compute_domain/rules/rollout.h"
 #include "controller/daemon_set/render.h"
 #include "controller/resource_claim_template/render.h"
@@ -55,7 +56,8 @@ kube::ObjectKey DaemonKey(const Observed& observed) {
 }
 
 Rendered RenderDaemonSet(const Observed& observed) {
-  Rendered rendered = {.object = daemon_set::Render(observed.uid, observed.facts.daemons)};
+  Rendered rendered = {
+      .object = daemon_set::Render(observed.uid, observed.facts.daemons, NodeNamesOf(observed))};
   json::Value& pod_template = rendered.object["spec"]["template"];
   rendered.hash = base::Fingerprint(json::Serialize(pod_template));
   // Pods have the annotation, too. It shows which pods are outdated.
@@ -100,7 +102,7 @@ Child FindDaemonSet(const Observed& observed) {
                  .kind = Kind::kDaemonSet,
                  .key = DaemonKey(observed),
                  .render = RenderDaemonSet,
-                 .hash = observed.memory.rendered.daemon_set};
+                 .hash = RenderedDaemonSet(observed)};
   const api::DaemonSet* found = FindOurs(observed.children.daemon_sets, observed, IsDaemonSet);
   if (found == nullptr) return child;
   child.found = &found->meta;
@@ -179,7 +181,8 @@ bool IsAsRendered(const Child& child) {
 
 // Repairs a child that differs from its desired form. A claim template cannot be changed: it is
 // deleted, and created again once the deletion is complete.
-std::optional<Action> PlanRepair(const Child& child, Rendered wanted) {
+std::optional<Action> PlanRepair(const Observed& observed, const Child& child) {
+  Rendered wanted = child.render(observed);
   const json::Value& owners = wanted.object["metadata"]["ownerReferences"];
   if (!owners.IsNull() && child.found->owners.empty()) {
     // The reference's workload templates have no owner. R6 (the domain owns its workload template).
@@ -194,6 +197,7 @@ std::optional<Action> PlanRepair(const Child& child, Rendered wanted) {
   if (child.kind != Kind::kDaemonSet) {
     return Delete{.kind = child.kind, .key = child.found->key, .uid = child.found->uid};
   }
+  if (auto read = ReadBeforeNamesChange(observed)) return read;
   json::Value pod_template = std::move(wanted.object["spec"]["template"]);
   pod_template["metadata"]["annotations"][api::kRepairedAnnotation] =
       std::to_string(child.found->generation);
@@ -337,7 +341,7 @@ std::vector<Action> PlanChildren(const Observed& observed) {
       // Its name is taken until the deletion is complete. Then the child is created again.
       action = PlanRelease(observed, child.kind, *child.found);
     } else if (!IsAsRendered(child)) {
-      action = PlanRepair(child, child.render(observed));
+      action = PlanRepair(observed, child);
     }
     if (action) actions.push_back(*std::move(action));
   }
@@ -357,6 +361,7 @@ std::vector<Action> PlanChildren(const Observed& observed) {
 
 RenderedHashes HashChildren(const Observed& observed) {
   return {.daemon_set = RenderDaemonSet(observed).hash,
+          .names = NodeNamesOf(observed),
           .daemon_template = RenderDaemonTemplate(observed).hash};
 }
 

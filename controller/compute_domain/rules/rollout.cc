@@ -6,6 +6,7 @@
 
 #include "controller/compute_domain/model/daemon_pods.h"
 #include "controller/compute_domain/model/ownership.h"
+#include "controller/compute_domain/rules/node_names.h"
 #include "pkg/base/rfc3339.h"
 
 namespace compute_domain {
@@ -27,7 +28,7 @@ constexpr std::chrono::seconds kShownWithin{10};
 // Skips a set that differs from its desired form: it is about to change, or its view is stale.
 Hashes TemplateHashes(const Observed& observed) {
   Hashes hashes;
-  const std::string& wanted = observed.memory.rendered.daemon_set;
+  const std::string wanted = RenderedDaemonSet(observed);
   for (const api::DaemonSet& set : observed.children.daemon_sets) {
     const bool is_as_wanted = wanted.empty() || set.template_hash == wanted;
     if (!set.template_hash.empty() && is_as_wanted) hashes[set.meta.uid] = set.template_hash;

@@ -29,15 +29,17 @@ std::vector<std::string> LinesOf(std::string_view text) {
 //  - taken away again, nothing is left of us, and every other line is where it was;
 //  - a name of a daemon stands on our lines alone.
 FUZZ_TARGET(hosts_file, bytes) {
-  constexpr int kNodesMax = 8;
+  constexpr int kNodes = 8;
+  const imex::NodeNames names = {.prefix = imex::PrefixOf("uid"), .count = kNodes};
+  const imex::NodeNames none = {.prefix = names.prefix, .count = 0};
   const std::vector<imex::HostsEntry> hosts = {{.index = 0, .ip = "10.0.0.1"},
                                                {.index = 7, .ip = "::1"}};
-  const std::string written = imex::WithHosts(bytes, hosts, kNodesMax);
-  fuzz::CheckSame(imex::WithHosts(written, hosts, kNodesMax), written);
-  const std::string without = imex::WithHosts(bytes, {}, 0);
-  fuzz::CheckSame(imex::WithHosts(written, {}, 0), without);
+  const std::string written = imex::WithHosts(bytes, hosts, names);
+  fuzz::CheckSame(imex::WithHosts(written, hosts, names), written);
+  const std::string without = imex::WithHosts(bytes, {}, none);
+  fuzz::CheckSame(imex::WithHosts(written, {}, none), without);
   CHECK(written.starts_with(without));
-  CHECK(std::ranges::count(written, '\n') == std::ranges::count(without, '\n') + kNodesMax + 2);
+  CHECK(std::ranges::count(written, '\n') == std::ranges::count(without, '\n') + kNodes + 2);
   std::vector<std::string> kept = LinesOf(without);
   std::size_t next = 0;
   for (const std::string& line : LinesOf(bytes)) {

@@ -79,6 +79,15 @@ std::string TargetNode(const Object& pod) {
   return "";
 }
 
+std::string NodeNamesOf(const Object& pod) {
+  for (const Value& container : pod["spec"]["containers"].items()) {
+    for (const Value& variable : container["env"].items()) {
+      if (variable["name"].AsString() == "IMEX_NODE_NAMES") return variable["value"].AsString();
+    }
+  }
+  return "";
+}
+
 bool IsTerminal(const Object& pod) {
   const std::string& phase = pod["status"]["phase"].AsString();
   return phase == "Succeeded" || phase == "Failed";

@@ -34,6 +34,8 @@ struct PodClaim {
 
 // Returns the node that the pod is on, or is bound to run on. Empty if any.
 [[nodiscard]] std::string TargetNode(const Object& pod);
+// Returns $IMEX_NODE_NAMES of a daemon's pod. Empty if it is not set.
+[[nodiscard]] std::string NodeNamesOf(const Object& pod);
 [[nodiscard]] bool IsTerminal(const Object& pod);
 [[nodiscard]] bool IsPodReady(const Object& pod);
 // Returns whether `object` has all labels of `selector`.

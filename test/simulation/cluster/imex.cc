@@ -97,7 +97,8 @@ std::set<int> Fabric::ConnectedWith(const RunningImex& imex) const {
   for (const auto& [uid, peer] : running_) {
     const bool is_peer = uid != imex.container.uid &&
                          peer.container.domain == imex.container.domain &&
-                         peer.container.clique == imex.container.clique;
+                         peer.container.clique == imex.container.clique &&
+                         peer.container.names == imex.container.names;
     if (!is_peer || IsSilent(peer.container.node)) continue;
     const auto known = imex.knows.find(peer.index);
     if (known != imex.knows.end() && known->second == peer.container.ip) {

@@ -24,6 +24,7 @@ struct DaemonContainer {
   std::string ip = {};
   std::string domain = {};
   std::string clique = {};  // Empty if there is no fabric.
+  std::string names = {};   // $IMEX_NODE_NAMES, which decides what its nodes file says.
 };
 
 struct ImexEvent {
@@ -84,7 +85,7 @@ class Fabric {
   // Returns when a node last became silent or reachable.
   [[nodiscard]] Time silenced_at() const { return silenced_at_; }
   [[nodiscard]] bool IsSilent(const std::string& node) const { return silent_.contains(node); }
-  // Returns the indices of the peers that it is connected to.
+  // Returns the indices of the peers that it is connected to: peers with the same nodes file.
   [[nodiscard]] std::set<int> ConnectedWith(const RunningImex& imex) const;
   [[nodiscard]] const std::vector<ImexEvent>& events() const { return events_; }
 

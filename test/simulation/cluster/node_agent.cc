@@ -266,7 +266,8 @@ bool NodeAgent::RunDaemon(const Object& pod, const Running& running, Time now) {
                  .node = node_,
                  .ip = running.ip,
                  .domain = running.domain,
-                 .clique = clique_},
+                 .clique = clique_,
+                 .names = NodeNamesOf(pod)},
                 now);
   const bool ready = daemons_->IsReady(pod.uid());
   return ready != IsPodReady(pod) && WritePodStatus(pod, running, ready, now);

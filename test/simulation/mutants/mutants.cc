@@ -419,6 +419,20 @@ Rules SeeingOwnedDaemonsOnly() {
   return rules;
 }
 
+// Believes that no daemon runs when it renders the DaemonSet.
+Rules ChangingNamesUnderAJob() {
+  Rules rules = kRules;
+  rules.provision = [](const Observed& observed) {
+    Observed idle = observed;
+    idle.children.daemon_pods.clear();
+    idle.children.claims.clear();
+    idle.evidence.daemon_pods.emplace();
+    idle.evidence.claims.emplace();
+    return kRules.provision(idle);
+  };
+  return rules;
+}
+
 // What succeeded is repeated as soon as it is undone.
 Rules RepeatingAtOnce() {
   Rules rules = kRules;
@@ -498,6 +512,8 @@ const std::vector<Mutant>& Mutants() {
        ToldBy("create-ready-delete", false, Fault::kConflict)},
       {"daemons-without-an-owner-are-gone", "S5", SeeingOwnedDaemonsOnly(),
        ToldBy("orphan-daemons", true, Fault::kNone)},
+      {"names-change-under-a-job", "S25", ChangingNamesUnderAJob(),
+       ToldBy("names-of-before", true, Fault::kNone)},
       {"repairs-are-not-paced", "Q3", RepeatingAtOnce(),
        ToldBy("repairs-undone", false, Fault::kNone)},
       {.name = "any-404-is-proof",

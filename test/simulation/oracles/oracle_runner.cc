@@ -5,14 +5,17 @@
 namespace simulation {
 
 OracleRunner::OracleRunner(const ApiServer& server, const SystemUnderTest& system)
-    : OracleRunner(
-          server, system,
-          {ReleaseGate,         NoStrangers,       StatusFollows,       FailoverIsFast,
-           LeaderServes,        OneDomainPerNode,  IndexUniqueness,     IndexStability,
-           NoPruneWithoutProof, OwnOnly,           LiveChildrenAreSafe, DaemonsInUseStay,
-           FinalizerDiscipline, NoDuplicateChild,  NothingRefused,      Confinement,
-           OnlyTheLeaderWrites, ReadinessHasCause, LiveJobsKeepAll,     RequestsHaveABudget,
-           RepetitionsArePaced}) {}
+    : OracleRunner(server, system, {ReleaseGate,         NoStrangers,
+                                    StatusFollows,       FailoverIsFast,
+                                    LeaderServes,        OneDomainPerNode,
+                                    IndexUniqueness,     IndexStability,
+                                    NoPruneWithoutProof, OwnOnly,
+                                    LiveChildrenAreSafe, DaemonsInUseStay,
+                                    FinalizerDiscipline, NoDuplicateChild,
+                                    NothingRefused,      Confinement,
+                                    OnlyTheLeaderWrites, ReadinessHasCause,
+                                    LiveJobsKeepAll,     RequestsHaveABudget,
+                                    RepetitionsArePaced, DaemonsHaveTheSameNames}) {}
 
 OracleRunner::OracleRunner(const ApiServer& server, const SystemUnderTest& system,
                            const std::vector<MakeOracle>& oracles)

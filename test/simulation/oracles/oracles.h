@@ -5,7 +5,7 @@
 // sentence. Oracles of safety look during a run, see oracle_runner.h. Oracles of liveness look
 // once, at rest.
 //
-// The ids are those of the test plan, except for S19 to S22, which are new. S is safety, L
+// The ids are those of the test plan, except for S19 to S25, which are new. S is safety, L
 // liveness, Q efficiency.
 #pragma once
 
@@ -143,6 +143,9 @@ struct Oracle {
 // the clique: the job would end. Exception: the domain allows it. Nor is a DaemonSet deleted while
 // a running pod uses a channel of the domain, unless the grace period of the deletion is over.
 [[nodiscard]] Oracle DaemonsInUseStay(const OracleContext& context);
+// S25: a daemon starts with the node names that the other daemons of its domain have in IMEX, if
+// the controller writes their entries. A daemon that is being deleted does not count.
+[[nodiscard]] Oracle DaemonsHaveTheSameNames(const OracleContext& context);
 // S8: the domain's finalizer exists before its first child. It is removed only when no child, node
 // label, daemon pod or claim in use is left (or the deadline for it has passed).
 [[nodiscard]] Oracle FinalizerDiscipline(const OracleContext& context);

@@ -332,6 +332,29 @@ TEST_F(OraclesTest, B21_S20ForgivesADaemonSetThatIsDeletedAfterALookThatFoundNob
   EXPECT_EQ(Check(DaemonsInUseStay), "");
 }
 
+// ---- S25
+
+TEST_F(OraclesTest, REV4_Y1_S25SeesADaemonWhoseNamesAreNotThoseOfTheOthers) {
+  const auto mark = [&](Value& metadata) {
+    metadata["labels"][kMembershipWriterLabel] = "controller";
+  };
+  for (const char* node : {"node-0", "node-2"}) {
+    Misedit(Kind::kPod, DaemonOn(node)->key(), [&](Value& pod) { mark(pod["metadata"]); });
+  }
+  const auto start = [&](const char* names) {
+    store().Edit("user", Kind::kDaemonSet, DaemonKey(), [&](Value& set) {
+      Value& pod = set["spec"]["template"];
+      mark(pod["metadata"]);
+      Value variable = Value::Object({{"name", "IMEX_NODE_NAMES"}, {"value", names}});
+      pod["spec"]["containers"].MutableItems().front()["env"] = Value::Array({variable});
+    });
+    LabelIdleNode();
+    return Check(DaemonsHaveTheSameNames);
+  };
+  EXPECT_EQ(Check(DaemonsHaveTheSameNames), "");
+  EXPECT_TRUE(Contains(start("domain"), "with node names \"domain\" beside Pod"));
+}
+
 // ---- S22
 
 TEST_F(OraclesTest, S22SeesWhatAJobUsesTakenInTheGracePeriod) {

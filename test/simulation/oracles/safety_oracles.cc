@@ -578,6 +578,29 @@ Oracle LiveJobsKeepAll(const OracleContext& context) {
   }};
 }
 
+Oracle DaemonsHaveTheSameNames(const OracleContext& context) {
+  return {.on_change = [&system = context.system,
+                        report = Report("S25 DaemonsHaveTheSameNames", context.violations)](
+                           const GroundTruth& truth, const Change& change) {
+    const bool is_new = change.kind == Kind::kPod && change.type == Change::Type::kAdded;
+    if (!is_new) return;
+    const Object& pod = *change.after;
+    const std::string& domain = pod.Label(kDomainLabel);
+    const auto counts = [&](const Object& one) {
+      return one.key().ns == system.driver_namespace && one.Label(kDomainLabel) == domain &&
+             !one.deleting() && !IsTerminal(one) &&
+             one.Label(kMembershipWriterLabel) == "controller";
+    };
+    if (!counts(pod)) return;
+    for (const auto& [key, other] : truth.Live(Kind::kPod)) {
+      if (!counts(*other) || NodeNamesOf(*other) == NodeNamesOf(pod)) continue;
+      report.Say(change, "made " + Show(Kind::kPod, pod.key()) + " with node names \"" +
+                             NodeNamesOf(pod) + "\" beside " + Show(Kind::kPod, key) + " with \"" +
+                             NodeNamesOf(*other) + "\"");
+    }
+  }};
+}
+
 Oracle NoDuplicateChild(const OracleContext& context) {
   return {.on_change = [&system = context.system,
                         report = Report("S11 NoDuplicateChild", context.violations),

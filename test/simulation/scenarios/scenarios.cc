@@ -217,6 +217,42 @@ void OrphanDaemons(World& world) {
   world.Rest("the workload ends");
 }
 
+// A release before this one made the DaemonSet, which records no node names, and a job begins
+// before this one runs. The names change once no daemon is left.
+void NamesOfBefore(World& world) {
+  world.CreateDomain(kJob);
+  world.Rest("the domain exists");
+  Workload* first = nullptr;
+  world.RunWithoutController([&] {
+    for (const auto& [key, set] : Objects(world.All(Kind::kDaemonSet))) {
+      world.UserEdits(Kind::kDaemonSet, key, [](Value& edited) {
+        const std::int64_t generation = edited["metadata"]["generation"].AsInt().value_or(0);
+        Value& pod = edited["spec"]["template"];
+        Value& container = pod["spec"]["containers"].MutableItems().front();
+        std::erase_if(container["env"].MutableItems(), [](const Value& variable) {
+          return variable["name"].AsString() == "IMEX_NODE_NAMES";
+        });
+        pod["metadata"]["annotations"].Erase("cdom.dev/imex-node-names");
+        pod["metadata"]["annotations"][kTemplateHashAnnotation] = "before";
+        edited["metadata"]["annotations"][kTemplateHashAnnotation] =
+            "before:" + std::to_string(generation + 1);
+      });
+    }
+    first = &world.StartJob("first", kJob, {"node-a"});
+    world.RunFor(std::chrono::minutes(2));
+  });
+  world.Rest("another process takes over");
+  Workload& second = world.StartJob("second", kJob, {"node-b"});
+  world.Rest("a node joins");
+  first->Finish();
+  second.Finish();
+  world.Rest("both jobs end");
+  Workload& last = world.StartJob("last", kJob, {"node-a", "node-b"});
+  world.Rest("another job runs");
+  last.Finish();
+  world.Rest("it ends");
+}
+
 // As a policy engine and the controller do that disagree.
 void RepairsUndone(World& world) {
   Workload& job = Form(world, {"node-a", "node-b", "node-d"});
@@ -1041,6 +1077,13 @@ const std::vector<Scenario>& Scenarios() {
           .nodes = kFourNodes,
           .run = OrphanDaemons,
           .order_matters = true,  // Whether a clique is written again, with the new owner.
+      },
+      {
+          .name = "names-of-before",
+          .alias = "W43",
+          .what = "A job runs with daemons of a release whose domains had the same node names",
+          .nodes = kOneClique,
+          .run = NamesOfBefore,
       },
       {
           .name = "repairs-undone",

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <sstream>
 #include <string_view>
 
@@ -216,6 +217,12 @@ Config ReadConfig(const std::string& path) {
   }
   if (config.names.empty()) Die("no nodes in \"" + config.nodes_file + "\"");
   return config;
+}
+
+std::string HashOfNodes(const Config& config) {
+  std::string names;
+  for (const std::string& name : config.names) names += name + "\n";
+  return std::to_string(std::hash<std::string>()(names));
 }
 
 std::map<std::string, std::string> ReadHosts() {

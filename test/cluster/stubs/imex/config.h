@@ -36,6 +36,9 @@ struct Config {
 // Ends the process, with an error message, if the file cannot be read.
 Config ReadConfig(const std::string& path);
 
+// Returns a hash of the nodes file: digits.
+std::string HashOfNodes(const Config& config);
+
 // Returns the current addresses of names in /etc/hosts, or in the file that $IMEX_STANDIN_HOSTS
 // names. If a name occurs twice, the first line counts.
 std::map<std::string, std::string> ReadHosts();

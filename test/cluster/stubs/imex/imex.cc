@@ -273,9 +273,10 @@ class Standin {
       pollfd poll = Of(peer.fd, POLLOUT);
       if (::poll(&poll, 1, 0) <= 0) return;
       // Whom we mean goes along: who listens there may be somebody else.
-      peer.greeted = standin::IsConnected(peer.fd) &&
-                     standin::Send(peer.fd, "HELLO " + std::to_string(own_) + " " +
-                                                std::to_string(index) + " " + Wire() + "\n");
+      peer.greeted =
+          standin::IsConnected(peer.fd) &&
+          standin::Send(peer.fd, "HELLO " + std::to_string(own_) + " " + std::to_string(index) +
+                                     " " + Wire() + " " + standin::HashOfNodes(config_) + "\n");
       if (!peer.greeted) Drop(peer, now + kTryAgain);
       return;
     }
@@ -341,11 +342,18 @@ class Standin {
     int from = -1;
     int meant = -1;
     std::array<char, 16> wire = {};
-    if (std::sscanf(line.c_str(), "HELLO %d %d %15s", &from, &meant, wire.data()) != 3)
+    std::array<char, 24> nodes = {};
+    if (std::sscanf(line.c_str(), "HELLO %d %d %15s %23s", &from, &meant, wire.data(),
+                    nodes.data()) != 4) {
       return false;
+    }
     if (standin::IsDeaf()) return false;
     if (meant != own_) {
       standin::Send(guest.fd, "WRONG this is node " + std::to_string(own_) + "\n");
+      return false;
+    }
+    if (nodes.data() != standin::HashOfNodes(config_)) {
+      standin::Send(guest.fd, "WRONG this node has another nodes file\n");
       return false;
     }
     if (std::strcmp(wire.data(), Wire()) != 0) {

@@ -2,24 +2,13 @@
 
 #include <filesystem>
 #include <fstream>
-#include <functional>
 
 namespace standin {
-
-namespace {
-
-std::string KeyOf(const Config& config) {
-  std::string names;
-  for (const std::string& name : config.names) names += name + "\n";
-  return std::to_string(std::hash<std::string>()(names));
-}
-
-}  // namespace
 
 std::set<int> ReadImporters(const Config& config) {
   std::ifstream file(PersistFile());
   std::string key;
-  if (!(file >> key) || key != KeyOf(config)) return {};
+  if (!(file >> key) || key != HashOfNodes(config)) return {};
   std::set<int> importers;
   for (int index = 0; file >> index;) {
     if (index >= 0 && index < static_cast<int>(config.names.size())) importers.insert(index);
@@ -33,7 +22,7 @@ void NoteImporters(const Config& config, const std::set<int>& importers) {
   std::filesystem::create_directories(path.parent_path(), ignored);
   const std::string next = path.string() + ".next";
   std::ofstream file(next);
-  file << KeyOf(config) << "\n";
+  file << HashOfNodes(config) << "\n";
   for (const int index : importers) file << index << "\n";
   file.close();
   if (file) std::filesystem::rename(next, path, ignored);

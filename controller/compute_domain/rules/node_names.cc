@@ -1,0 +1,71 @@
+#include "controller/compute_domain/rules/node_names.h"
+
+#include <algorithm>
+
+#include "controller/compute_domain/model/ownership.h"
+#include "controller/compute_domain/rules/rollout.h"
+
+namespace compute_domain {
+
+namespace {
+
+using daemon_set::NodeNames;
+
+bool HasDaemonSet(const Observed& observed) {
+  return std::ranges::any_of(observed.children.daemon_sets,
+                             [&](const api::DaemonSet& set) { return IsDaemonSet(observed, set); });
+}
+
+NodeNames Recorded(const Observed& observed) {
+  const bool is_own =
+      std::ranges::any_of(observed.children.daemon_sets,
+                          [&](const api::DaemonSet& set) {
+                            return set.has_own_names && IsDaemonSet(observed, set);
+                          }) ||
+      std::ranges::any_of(observed.children.daemon_pods, &api::DaemonPod::has_own_names);
+  return is_own ? NodeNames::kOfDomain : NodeNames::kShared;
+}
+
+// Only cdom's daemon knows names of a domain, and only the controller writes entries for no other.
+NodeNames Wanted(const Observed& observed) {
+  return observed.facts.daemons.controller_writes ? NodeNames::kOfDomain : NodeNames::kShared;
+}
+
+// Returns whether a daemon runs, or may be about to start for an allocated claim.
+bool MayRun(const Observed& observed, const std::vector<api::DaemonPod>& pods,
+            const std::vector<api::ResourceClaim>& claims) {
+  return !pods.empty() || IsClaimed(observed, claims);
+}
+
+bool IsIdle(const Observed& observed) {
+  const Children& seen = observed.children;
+  if (!observed.facts.views.ProblemOf(Kind::kDaemonPod).empty()) return false;
+  if (MayRun(observed, seen.daemon_pods, seen.claims)) return false;
+  const Evidence& read = observed.evidence;
+  return !MayRun(observed, read.daemon_pods.value_or(std::vector<api::DaemonPod>()),
+                 read.claims.value_or(std::vector<api::ResourceClaim>()));
+}
+
+}  // namespace
+
+NodeNames NodeNamesOf(const Observed& observed) {
+  const NodeNames recorded = Recorded(observed);
+  const NodeNames wanted = Wanted(observed);
+  if (recorded == wanted) return wanted;
+  const bool is_new = !HasDaemonSet(observed) && observed.children.daemon_pods.empty();
+  return is_new || IsIdle(observed) ? wanted : recorded;
+}
+
+std::optional<Action> ReadBeforeNamesChange(const Observed& observed) {
+  if (!HasDaemonSet(observed) || NodeNamesOf(observed) == Recorded(observed)) return {};
+  if (!observed.evidence.daemon_pods) return ReadDaemons{};
+  if (!observed.evidence.claims) return ReadClaims{.ns = observed.domain->meta.key.ns};
+  return {};
+}
+
+std::string RenderedDaemonSet(const Observed& observed) {
+  const RenderedHashes& rendered = observed.memory.rendered;
+  return rendered.names == NodeNamesOf(observed) ? rendered.daemon_set : "";
+}
+
+}  // namespace compute_domain
