@@ -26,6 +26,16 @@ std::optional<base::Clock::WallTime> LastSeen(json::View event) {
   return std::nullopt;
 }
 
+// A recorder that counts similar Events begins its note with this.
+constexpr std::string_view kCombined = "(combined from similar events): ";
+
+std::string_view NoteOf(json::View event) {
+  std::string_view note = event["note"].AsString();
+  if (note.starts_with(kCombined)) note.remove_prefix(kCombined.size());
+  while (note.ends_with('.')) note.remove_suffix(1);
+  return note;
+}
+
 std::string WithoutPodName(std::string words, std::string_view daemon_set) {
   const std::string prefix = std::string(daemon_set) + "-";
   for (std::size_t at = words.find(prefix); at != std::string::npos; at = words.find(prefix, at)) {
@@ -48,11 +58,12 @@ std::string DecodeCreationTrouble(std::string_view events, std::string_view daem
   (*list)["items"].ForEach([&](json::View event) {
     const auto seen = LastSeen(event);
     const bool is_failure = event["reason"].AsString() == "FailedCreate";
+    if (!is_failure && event["reason"].AsString() != "SuccessfulCreate") return;
     // One attempt may create some pods and fail for others, within one second.
     const bool is_news = seen && (!newest || *newest < *seen || (*newest == *seen && is_failure));
     if (!is_news) return;
     newest = seen;
-    words = is_failure ? std::string(event["note"].AsString()) : "";
+    words = is_failure ? NoteOf(event) : "";
   });
   return json::OneLine(WithoutPodName(std::move(words), daemon_set), kWordsMax);
 }

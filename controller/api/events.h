@@ -6,9 +6,9 @@
 
 namespace api {
 
-// Returns why the pods of a DaemonSet are not created, e.g. because of a quota. `events` is an
-// EventList of events.k8s.io/v1 about it. Empty if the newest Event does not say so, or if there is
-// none.
+// Returns why the pods of a DaemonSet are not created, e.g. because of a quota: a sentence without
+// its dot. `events` is an EventList of events.k8s.io/v1 about it. Empty if there is no Event of a
+// failure, or a newer one of a success.
 //
 // Each attempt names another pod. "*" replaces what differs, so that the text stays the same.
 [[nodiscard]] std::string DecodeCreationTrouble(std::string_view events,

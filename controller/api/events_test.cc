@@ -26,7 +26,16 @@ TEST(DecodeCreationTrouble, REV4_K11_IsOfTheNewestEvent) {
       << "one attempt creates some and fails for others";
   EXPECT_EQ(Told(failed + "," + Event("SuccessfulCreate", "2026-01-01T00:00:06Z", "created")), "")
       << "it succeeded since";
+  EXPECT_EQ(Told(failed + "," + Event("SuccessfulDelete", "2026-01-01T00:00:06Z", "deleted")),
+            "exceeded quota")
+      << "it is about another pod";
   EXPECT_EQ(Told(""), "");
+}
+
+TEST(DecodeCreationTrouble, REV4_K11_NoteOfACountedEventReadsAsThatOfOne) {
+  EXPECT_EQ(Told(Event("FailedCreate", "2026-01-01T00:00:05Z",
+                       "(combined from similar events): exceeded quota.")),
+            "exceeded quota");
 }
 
 TEST(DecodeCreationTrouble, REV4_K11_TimeIsReadFromEitherApi) {

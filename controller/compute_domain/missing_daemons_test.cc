@@ -66,12 +66,13 @@ TEST(Orphans, REV4_K3_DaemonThatNoDaemonSetOwnsIsToldWhileItsDomainLives) {
   pod.meta.key.name = fixtures::kDaemonName + ("-" + pod.node);
   PassWorld world(observed);
   (void)world.Settle();
-  EXPECT_EQ(world.Conditions().find("No DaemonSet owns"), std::string::npos);
+  EXPECT_EQ(world.Conditions().find("No DaemonSet of the domain owns"), std::string::npos);
   json::Value stored = world.server.Get(Kind::kDaemonPod, pod.meta.key);
   stored["metadata"].Erase("ownerReferences");
   world.server.Put({Kind::kDaemonPod, stored});
   (void)world.Settle();
-  EXPECT_NE(world.Conditions().find("No DaemonSet owns the daemons on node-1:"), std::string::npos)
+  EXPECT_NE(world.Conditions().find("No DaemonSet of the domain owns the daemons on node-1:"),
+            std::string::npos)
       << world.Conditions();
   EXPECT_EQ(world.Domain()["status"]["status"].AsString(), "Ready");
 }

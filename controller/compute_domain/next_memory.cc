@@ -72,6 +72,7 @@ constexpr int kTimesMax = 10;
 constexpr std::chrono::minutes kMinute{1};
 // An action with this delay was undone eight times in a row.
 constexpr std::chrono::seconds kUndoneFrom{1};
+constexpr std::chrono::seconds kLasting{10};  // It has failed for twice as long.
 struct Apply {
   Memory& memory;
   const TimePoint now;
@@ -102,7 +103,7 @@ struct Apply {
     memory.scheduler_messages_read = now;
   }
   void operator()(const CreationTroubleRead& read) const {
-    memory.creation_trouble = read.trouble;
+    if (read.trouble) memory.creation_trouble = *read.trouble;
     memory.creation_trouble_read = now;
   }
   void operator()(const EventsSent& sent) const { memory.event_reasons = sent.reasons; }
@@ -120,6 +121,11 @@ struct Apply {
     retry.concern = delayed.concern;
     retry.until = now + base::Jittered(least, kSpreadMost, delayed.spread);
     retry.failure = delayed.failure;
+    // Other objects wait for what a read shows, and nothing else would say why.
+    if (!retry.failure && delayed.concern == Concern::kReads && least >= kLasting) {
+      retry.failure = Failure{.reason = std::string(api::kReasonProvisioningFailed),
+                              .message = delayed.passing};
+    }
     retry.taken = delayed.taken;
   }
   void operator()(const ActionDone& done) const {
@@ -193,6 +199,13 @@ Memory NextMemory(const Observed& observed, const Instant& instant) {
   if (!observed.domain) return next;
   if (observed.domain->meta.deleting && !next.deletion_seen) next.deletion_seen = now;
   if (RenderedDaemonSet(observed).empty()) next.rendered = HashChildren(observed);
+  const bool all_serve = std::ranges::all_of(next.phases, [](const auto& item) {
+    return item.second.is == MemberPhase::Is::kServing && !item.second.ends_since;
+  });
+  if (all_serve) {  // The next pod that is missing may have another cause.
+    next.creation_trouble.clear();
+    next.creation_trouble_read.reset();
+  }
   next.children_seen.merge(FindRoles(observed));
   const std::string& foreign = observed.domain->foreign_write;
   if (!next.foreign_writes) {

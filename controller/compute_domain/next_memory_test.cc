@@ -168,6 +168,33 @@ TEST(NextMemory, MessagesAndEvents_ReplaceThoseOfBefore) {
             (std::map<kube::Uid, std::string>{{"uid-1", "New"}}));
 }
 
+TEST(NextMemory, REV4_K11_CauseOfAMissingPodIsForgottenOnceAllServe) {
+  Observed observed = fixtures::Converged();
+  observed.memory = NextMemory(observed, At());
+  observed.memory.creation_trouble = "exceeded quota";
+  observed.memory.creation_trouble_read = Time();
+  const api::DaemonPod pod = observed.children.daemon_pods.back();
+  observed.children.daemon_pods.pop_back();
+  observed.memory = NextMemory(observed, At());
+  EXPECT_EQ(observed.memory.creation_trouble, "exceeded quota");
+  EXPECT_EQ(After(CreationTroubleRead{}, observed.memory).creation_trouble, "exceeded quota")
+      << "the read failed";
+  observed.children.daemon_pods.push_back(pod);
+  observed.memory = NextMemory(observed, At());
+  EXPECT_EQ(observed.memory.creation_trouble, "");
+  EXPECT_FALSE(observed.memory.creation_trouble_read);
+}
+
+TEST(NextMemory, REV4_K8_ReadThatFailsForLongIsTold) {
+  Memory memory;
+  const ActionDelayed failed = {
+      .action = "list x", .concern = Concern::kReads, .passing = "500 InternalError"};
+  for (int i = 0; i < 11; ++i) memory = After(failed, memory);
+  EXPECT_FALSE(memory.retries.at("list x").failure) << "5 s";
+  memory = After(failed, memory);
+  EXPECT_EQ(memory.retries.at("list x").failure->message, "500 InternalError");
+}
+
 TEST(NextMemory, ActionThatFails_WaitsTwiceAsLongEachTime) {
   Memory memory = After(ActionDelayed{.action = "a", .concern = Concern::kChildren});
   EXPECT_TRUE(memory.retries.at("a").is_first && memory.retries.at("a").is_wanted);

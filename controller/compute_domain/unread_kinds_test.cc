@@ -142,8 +142,29 @@ TEST(UnreadKinds, REV4_K8_DeletionWaitsForAKindThatCannotBeRead_AndSaysSo) {
   EXPECT_EQ(world.Domain()["metadata"]["finalizers"].items().size(), 1U) << "nothing is proven";
   const json::Value blocked = world.Condition("DeletionBlocked");
   EXPECT_EQ(blocked["status"].AsString(), "True");
-  EXPECT_NE(blocked["message"].AsString().find("can be read: 500 InternalError"), std::string::npos)
+  EXPECT_NE(blocked["message"].AsString().find("500 InternalError"), std::string::npos)
       << blocked["message"].AsString();
+}
+
+// The watch of pods lives, and each LIST of them fails.
+TEST(UnreadKinds, REV4_K8_DeletionSaysWhichLiveReadFails) {
+  Observed observed = JustDeleted();
+  observed.children.claims.clear();
+  observed.children.daemon_pods.clear();
+  PassWorld world(observed);
+  world.server.Refuse("/pods", 500, "InternalError");
+  const auto run_for = [&](seconds time) {
+    for (seconds passed{0}; passed < time; passed += seconds(1)) {
+      world.server.ShowAll(world.cache);
+      (void)world.Run();
+      world.clock.Advance(seconds(1));
+    }
+    return world.Condition("DeletionBlocked")["message"].AsString();
+  };
+  EXPECT_EQ(run_for(seconds(3)).find("500"), std::string::npos) << "it may pass";
+  EXPECT_NE(run_for(seconds(60)).find("list what the domain left: 500 InternalError"),
+            std::string::npos)
+      << world.Conditions();
 }
 
 // The CRD of cliques is deleted, and the cache still shows those from before.

@@ -205,7 +205,7 @@ struct SchedulerMessagesRead {
   std::map<std::string, std::string> messages = {};  // Key: name of the pod.
 };
 struct CreationTroubleRead {
-  std::string trouble = {};
+  std::optional<std::string> trouble = {};  // Empty if the read failed: what was read stays.
 };
 struct EventsSent {
   std::map<kube::Uid, std::string> reasons = {};  // Key: UID of the pending pod.
@@ -220,6 +220,7 @@ struct ActionDelayed {
   double spread = 0;         // From 0 to 1. Spreads the retries of domains that failed together.
   bool is_conflict = false;  // The cache was stale, which passes soon.
   std::optional<Failure> failure = {};
+  std::string passing = {};  // The failure if it should pass by itself. Told if it lasts.
   std::optional<NameTaken> taken = {};
 };
 struct ActionDone {

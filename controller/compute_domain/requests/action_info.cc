@@ -68,7 +68,8 @@ std::string WriterOf(Kind kind, const kube::ObjectKey& key, const Observed& obse
   if (kind == Kind::kDaemonSet) return WriterOf(observed.children.daemon_sets, key);
   if (kind == Kind::kClaimTemplate) return WriterOf(observed.children.templates, key);
   if (kind == Kind::kClique) return WriterOf(observed.children.cliques, key);
-  return observed.domain ? observed.domain->last_writer : std::string();
+  const bool is_domain = kind == Kind::kComputeDomain && observed.domain;
+  return is_domain ? observed.domain->last_writer : std::string();
 }
 
 // What an action changes. `does` completes "Another client ...".

@@ -4,6 +4,7 @@
 
 #include "controller/compute_domain/requests/apply.h"
 #include "pkg/kube/client/request.h"
+#include "test/fixtures/observed.h"
 
 namespace compute_domain {
 namespace {
@@ -12,6 +13,21 @@ Failure FailureOfBody(const std::string& body) {
   const auto reply =
       kube::CheckStatus(http::Response{.status = 403, .body = body}, http::Method::kPost);
   return FailureOf(reply.error()).value_or(Failure());
+}
+
+TEST(DescribeUndoing, REV4_K2_NamesTheWriterOfTheObjectItself) {
+  Observed observed = fixtures::Converged();
+  observed.domain->last_writer = "argocd";
+  observed.children.daemon_sets[0].last_writer = "kyverno";
+  const auto who = [&](const Action& action) { return DescribeUndoing(action, observed); };
+  EXPECT_NE(who(WriteFinalizers{.kind = Kind::kComputeDomain, .object = observed.domain->meta})
+                .find("(argocd)"),
+            std::string::npos);
+  EXPECT_NE(
+      who(WritePodTemplate{.daemon_set = observed.children.daemon_sets[0].meta}).find("(kyverno)"),
+      std::string::npos);
+  EXPECT_EQ(who(RemoveNodeLabel{.node = "node-0"}).find('('), std::string::npos)
+      << "nothing says who writes a Node";
 }
 
 TEST(FailureOf, M8_ForbiddenSaysWhatToDoAboutWhatForbidsIt) {

@@ -374,8 +374,9 @@ Result<void> HandleReplies(const ReadDaemonSetEvents& action, const Replies& rep
   if (!reply && kube::IsMissingPermission(reply.error())) {
     to.result.missing_permission = {.verb = "list", .resource = kube::kEvents.plural};
   }
-  to.result.memory.emplace_back(CreationTroubleRead{
-      .trouble = reply ? api::DecodeCreationTrouble(reply->body, action.daemon_set.name) : ""});
+  CreationTroubleRead read;
+  if (reply) read.trouble = api::DecodeCreationTrouble(reply->body, action.daemon_set.name);
+  to.result.memory.emplace_back(std::move(read));
   return {};
 }
 

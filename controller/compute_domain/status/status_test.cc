@@ -1490,12 +1490,45 @@ TEST(DecideStatus, REV4_K3_DaemonsThatNoDaemonSetOwnsAreNamedWhileTheyRun) {
                        change(o);
                      }),
                      "MembersReady")
-               .find("No DaemonSet owns the daemons on node-1") != std::string::npos;
+               .find("No DaemonSet of the domain owns the daemons on node-1") != std::string::npos;
   };
   EXPECT_TRUE(says([](Observed&) {}));
   EXPECT_FALSE(says([](Observed& o) { o.children.daemon_pods[1].meta.key.name = "copy"; }));
   EXPECT_FALSE(says([](Observed& o) { o.children.daemon_pods[1].node.clear(); }));
   EXPECT_FALSE(says([](Observed& o) { fixtures::Delete(o.children.daemon_pods[1].meta, {}); }));
+}
+
+TEST(DecideStatus, REV4_K3_DaemonThatAnotherDaemonSetAdoptedIsNamed) {
+  const auto message = [](const std::string& owner) {
+    return MessageOf(StatusAfter([&](Observed& o) {
+                       api::DaemonPod& pod = o.children.daemon_pods[1];
+                       pod.meta.key.name = fixtures::kDaemonName + "-x";
+                       pod.meta.owners[0].name = owner;
+                       pod.meta.owners[0].uid = "not in the cache";
+                     }),
+                     "MembersReady");
+  };
+  EXPECT_NE(message("another").find("No DaemonSet of the domain owns the daemons on node-1"),
+            std::string::npos);
+  EXPECT_EQ(message(fixtures::kDaemonName).find("No DaemonSet"), std::string::npos)
+      << "the cache may lag";
+}
+
+TEST(DecideStatus, REV4_K11_NodeWithoutAPodAndOneWhosePodFailsHaveACommandEach) {
+  Observed observed = Converged();
+  observed.children.daemon_pods[0].ready = false;
+  observed.children.daemon_pods[0].trouble = "CrashLoopBackOff";
+  observed.nodes["node-2"] = fixtures::MakeNode("node-2");
+  observed.children.labelled_nodes.push_back(observed.nodes["node-2"]);
+  observed.children.claims.push_back(fixtures::MakeChannelClaim("node-2", "train-2"));
+  observed.memory.phases["node-2"] = {.since = fixtures::Now().monotonic - std::chrono::minutes(1)};
+  observed.memory.creation_trouble = "exceeded quota: none";
+  const std::string says = MessageOf(StatusOf(observed), "MembersReady");
+  EXPECT_NE(says.find("Daemon pods for node-2 are not created: exceeded quota: none."),
+            std::string::npos)
+      << says;
+  EXPECT_NE(says.find("describe daemonsets"), std::string::npos) << says;
+  EXPECT_NE(says.find("--field-selector spec.nodeName=node-0"), std::string::npos) << says;
 }
 
 TEST(DecideStatus, REV4_K12_DaemonSetThatLostItsAnnotationIsKnownByItsPodsOrTemplate) {

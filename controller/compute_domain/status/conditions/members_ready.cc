@@ -120,16 +120,24 @@ std::string ShowDaemon(const Observed& observed, const std::string& node) {
          " --field-selector spec.nodeName=" + node + "`.";
 }
 
-// Returns why Kubernetes does not create the daemons' pods, as far as it says so, and the command
-// that shows more to an administrator. Empty if no node lacks its pod.
-std::string ExplainMissingPods(const StatusInput& input) {
+// Returns what to do about nodes that are not ready for an unknown reason: for those without a
+// daemon pod why Kubernetes creates none, as far as it says so.
+std::string HelpWithUnready(const StatusInput& input, const std::vector<std::string>& nodes) {
   const Observed& observed = input.observed;
-  if (NodesWithoutDaemon(observed, input.analysis, input.now).empty()) return "";
-  const std::string& trouble = observed.memory.creation_trouble;
-  return (trouble.empty() ? "" : " Their pods are not created: " + trouble + ".") +
-         " For administrators: `kubectl -n " + observed.facts.driver_namespaces.front() +
-         " describe daemonsets -l " + std::string(api::kDomainLabel) + "=" + observed.uid +
-         "` shows the Events of the DaemonSet.";
+  const std::vector<std::string> without = NodesWithoutDaemon(observed, input.analysis, input.now);
+  std::string help;
+  if (!without.empty()) {
+    const std::string& trouble = observed.memory.creation_trouble;
+    help += trouble.empty()
+                ? ""
+                : " Daemon pods for " + Names(without) + " are not created: " + trouble + ".";
+    help += " For administrators: `kubectl -n " + observed.facts.driver_namespaces.front() +
+            " describe daemonsets -l " + std::string(api::kDomainLabel) + "=" + observed.uid +
+            "` shows the Events of the DaemonSet.";
+  }
+  std::set<std::string> others(nodes.begin(), nodes.end());
+  for (const std::string& node : without) others.erase(node);
+  return others.empty() ? help : help + ShowDaemon(observed, *others.begin());
 }
 
 // Returns what to do about lost nodes. Names the pods there, as far as they are known.
@@ -215,10 +223,7 @@ Verdict JudgeUnready(const StatusInput& input) {
     if (nodes.empty()) continue;
     std::string help(rank.help);
     if (rank.reason == api::kReasonNodeLost) help = HelpWithLost(input.observed, nodes);
-    if (rank.reason.empty()) {
-      const std::string missing = ExplainMissingPods(input);
-      help += missing.empty() ? ShowDaemon(input.observed, std::ranges::min(nodes)) : missing;
-    }
+    if (rank.reason.empty()) help += HelpWithUnready(input, nodes);
     const std::string time = rank.says.ends_with(' ') ? TimeFor(input, rank, since) : "";
     const std::string names = Names(named);
     std::string message = std::string(rank.says) + time + ": " + names + "; " + ReadyOf(members) +
@@ -245,12 +250,19 @@ std::string TroubleBefore(const Observed& observed, const std::vector<Member>& m
   return " Daemons that do not start: " + names + "." + Hint(names);
 }
 
-// Returns the nodes of daemons that are cut off from their DaemonSet. Usually the next one adopts
-// them.
+// Returns the nodes of daemons that are cut off from their DaemonSet: nothing owns them, or another
+// DaemonSet does.
 std::vector<std::string> NodesOfOrphans(const Observed& observed) {
   std::set<std::string> nodes;
   for (const api::DaemonPod& pod : observed.children.daemon_pods) {
-    const bool is_orphan = RunsDaemon(pod) && !IsDaemonPod(pod);
+    const kube::OwnerReference* owner = pod.meta.ControllerOwner();
+    const bool is_ours =
+        owner != nullptr &&
+        (owner->name == api::DaemonName(observed.uid) ||
+         std::ranges::any_of(observed.children.daemon_sets, [&](const api::DaemonSet& set) {
+           return set.meta.uid == owner->uid;
+         }));
+    const bool is_orphan = RunsDaemon(pod) && !is_ours;
     if (is_orphan && !pod.meta.deleting && !pod.node.empty()) nodes.insert(pod.node);
   }
   return {nodes.begin(), nodes.end()};
@@ -370,9 +382,9 @@ Verdict JudgeMembersReady(const StatusInput& input) {
         ". For administrators: find out who labels these nodes.";
   }
   if (const auto orphans = NodesOfOrphans(observed); !orphans.empty()) {
-    verdict.message += " No DaemonSet owns the daemons on " + Names(orphans) +
-                       ": they run on, and are not replaced. For administrators: delete these pods "
-                       "when no job runs there.";
+    verdict.message += " No DaemonSet of the domain owns the daemons on " + Names(orphans) +
+                       ": they run on, and are not replaced. For administrators: if this stays, "
+                       "delete these pods when no job runs there.";
   }
   AddUnread(observed.facts.views, verdict);
   const MissingPlugins& missing = input.explanation.plugins;

@@ -14,6 +14,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
+auto IsTheSet(const Observed& observed) {
+  return
+      [&](const api::DaemonSet& set) { return IsDaemonSet(observed, set) && !set.meta.deleting; };
+}
+
 // The DaemonSet controller waits for a node that is cordoned or tainted, or evicts from it.
 bool TakesDaemon(const Observed& observed, const std::string& node) {
   const auto known = observed.nodes.find(node);
@@ -24,9 +29,10 @@ bool TakesDaemon(const Observed& observed, const std::string& node) {
 // Returns for how long the node has had no daemon. An hour if that was so before this process.
 milliseconds WaitedFor(const Observed& observed, const std::string& node, const Instant& now) {
   const auto phase = observed.memory.phases.find(node);
-  const bool is_known = phase != observed.memory.phases.end() && phase->second.since;
-  if (!is_known) return std::chrono::hours(1);
-  return std::chrono::floor<milliseconds>(now.monotonic - *phase->second.since);
+  if (phase == observed.memory.phases.end()) return std::chrono::hours(1);
+  const auto& since = phase->second.ends_since ? phase->second.ends_since : phase->second.since;
+  if (!since) return std::chrono::hours(1);
+  return std::chrono::floor<milliseconds>(now.monotonic - *since);
 }
 
 }  // namespace
@@ -34,6 +40,7 @@ milliseconds WaitedFor(const Observed& observed, const std::string& node, const 
 std::vector<std::string> NodesWithoutDaemon(const Observed& observed, const Analysis& analysis,
                                             const Instant& now) {
   std::vector<std::string> nodes;
+  if (std::ranges::none_of(observed.children.daemon_sets, IsTheSet(observed))) return nodes;
   // A pod that is not seen may exist.
   if (observed.facts.views.ProblemOf(Kind::kDaemonPod) != "") return nodes;
   for (const api::Member& member : analysis.expected) {
@@ -49,12 +56,10 @@ std::vector<std::string> NodesWithoutDaemon(const Observed& observed, const Anal
 CreationTrouble PlanCreationTrouble(const Observed& observed, const Analysis& analysis,
                                     const Instant& now) {
   CreationTrouble trouble;
-  const auto set =
-      std::ranges::find_if(observed.children.daemon_sets, [&](const api::DaemonSet& each) {
-        return IsDaemonSet(observed, each) && !each.meta.deleting;
-      });
   const std::vector<std::string> nodes = NodesWithoutDaemon(observed, analysis, now);
-  if (set == observed.children.daemon_sets.end() || nodes.empty()) return trouble;
+  if (nodes.empty()) return trouble;
+  // NodesWithoutDaemon() has found it.
+  const auto set = std::ranges::find_if(observed.children.daemon_sets, IsTheSet(observed));
   milliseconds waited{0};
   for (const std::string& node : nodes) waited = std::max(waited, WaitedFor(observed, node, now));
   base::Clock::TimePoint due = now.monotonic;

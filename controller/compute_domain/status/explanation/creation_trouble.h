@@ -13,8 +13,9 @@ namespace compute_domain {
 
 // REQUIRES: observed.domain, here and below.
 
-// Returns the nodes that are not ready because a daemon pod has been missing for 30 s. Not those
-// that explain it themselves, such as a lost or tainted node.
+// Returns the nodes that are not ready because a daemon pod has been missing for 30 s, or for 2 s
+// if it had served. Not those that explain it themselves, such as a lost or tainted node. Empty if
+// the domain has no DaemonSet.
 [[nodiscard]] std::vector<std::string> NodesWithoutDaemon(const Observed& observed,
                                                           const Analysis& analysis,
                                                           const Instant& now);

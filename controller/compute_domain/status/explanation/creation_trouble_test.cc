@@ -81,6 +81,16 @@ TEST(PlanCreationTrouble, REV4_K11_ReadsArePacedAndWaitForAMissingPermission) {
   EXPECT_EQ(Plan(observed).requeue_after, seconds(7));
 }
 
+// Its daemon had served for days.
+TEST(PlanCreationTrouble, REV4_K11_NodeThatLosesItsDaemonHasWaitedSinceThen) {
+  Observed observed = WithoutDaemon();
+  observed.memory.phases["node-2"] = {.is = MemberPhase::Is::kServing,
+                                      .since = Now().monotonic - minutes(4000),
+                                      .ends_since = Now().monotonic - seconds(15)};
+  observed.memory.creation_trouble_read = Now().monotonic - seconds(10);
+  EXPECT_TRUE(Plan(observed).read);
+}
+
 // An earlier process may have read them long ago.
 TEST(PlanCreationTrouble, REV4_K11_NodeThatLackedADaemonBeforeThisProcessHasWaitedForLong) {
   for (const bool is_known : {true, false}) {
