@@ -115,6 +115,7 @@ inline constexpr std::string_view kDaemonRollAnnotation = "cdom.dev/daemon-roll"
 inline constexpr std::string_view kPlacementLabel = "cdom.dev/placement";
 inline constexpr std::string_view kPlacementClique = "clique";
 inline constexpr std::string_view kPlacementExclusive = "exclusive-clique";
+inline constexpr std::string_view kPlacementAny = "any";  // Its pods may run in several.
 // On a domain: key of a label of its pods. Pods with the same value run in one clique.
 inline constexpr std::string_view kPlacementGroupAnnotation = "cdom.dev/placement-group-label";
 // On a domain: the number of GPUs in each workload claim, and their DeviceClass. The number is such
@@ -138,6 +139,8 @@ inline constexpr std::string_view kConditionAccepted = "Accepted";
 inline constexpr std::string_view kConditionProvisioned = "Provisioned";
 inline constexpr std::string_view kConditionMembersReady = "MembersReady";
 inline constexpr std::string_view kConditionReady = "Ready";
+// A job can be started: its pods share memory.
+inline constexpr std::string_view kConditionMemoryShared = "MemoryShared";
 inline constexpr std::string_view kConditionInUse = "InUse";
 // Only during deletion.
 inline constexpr std::string_view kConditionDeletionBlocked = "DeletionBlocked";
@@ -194,6 +197,9 @@ inline constexpr std::string_view kReasonNodeLeaving = "NodeLeaving";
 inline constexpr std::string_view kReasonSpansCliques = "SpansCliques";
 inline constexpr std::string_view kReasonNoFabric = "NoFabric";
 inline constexpr std::string_view kReasonAllMembersReady = "AllMembersReady";
+inline constexpr std::string_view kReasonAllInOneClique = "AllInOneClique";
+inline constexpr std::string_view kReasonSharedWithinCliques = "SharedWithinCliques";
+inline constexpr std::string_view kReasonGroupsNotRead = "GroupsNotRead";
 inline constexpr std::string_view kReasonDeletionBlocked = "DeletionBlocked";
 inline constexpr std::string_view kReasonDeleting = "Deleting";
 inline constexpr std::string_view kReasonHeldByFinalizer = "HeldByFinalizer";

@@ -96,14 +96,14 @@ def test_num_nodes_is_waited_for_and_does_not_limit(namespace):
 def test_kubectl_shows_the_columns_of_the_readme_and_describes_conditions_and_events(cluster, namespace):
     namespace.apply(domain("columns"), pod_on("columns", "node-006", "columns-channel"))
     namespace.is_used("columns", within=90)
-    assert re.fullmatch(rf"NAME READY MEMBERS CLIQUES IN-USE AGE\ncolumns True 1/1 1 True {AGE}",
+    assert re.fullmatch(rf"NAME READY SHARED MEMBERS CLIQUES IN-USE AGE\ncolumns True True 1/1 1 True {AGE}",
                         squeezed(namespace.kubectl("get", "cdom")))
     wide = squeezed(namespace.kubectl("get", "cdom", "-o", "wide"))
-    assert re.fullmatch(rf"NAME READY MEMBERS CLIQUES IN-USE AGE STATUS REASON MESSAGE\n"
-                        rf"columns True 1/1 1 True {AGE} Ready AllMembersReady All 1/1 members are ready.", wide)
+    assert re.fullmatch(rf"NAME READY SHARED MEMBERS CLIQUES IN-USE AGE STATUS REASON MESSAGE\n"
+                        rf"columns True True 1/1 1 True {AGE} Ready AllMembersReady All 1/1 members are ready.", wide)
     readme = squeezed((REPO / "README.md").read_text()).splitlines()
     assert wide.splitlines()[0] in readme
-    row = re.compile(r"quickstart True 4/4 1 True \d+s Ready AllMembersReady All 4/4 members are ready\.")
+    row = re.compile(r"quickstart True True 4/4 1 True \d+s Ready AllMembersReady All 4/4 members are ready\.")
     assert [line for line in readme if row.fullmatch(line)]
 
     cluster.nodesim.stall_daemon("node-006")
@@ -111,7 +111,7 @@ def test_kubectl_shows_the_columns_of_the_readme_and_describes_conditions_and_ev
     eventually("describe shows the Event", lambda: namespace.kubectl("describe", "cdom", "columns").partition("Events:\n")[2],
                re.compile("Warning +MembersNotReady .*node-006"))
     described = namespace.kubectl("describe", "cdom", "columns")
-    for kind in ("Accepted", "Provisioned", "MembersReady", "Ready", "InUse"):
+    for kind in ("Accepted", "Provisioned", "MembersReady", "Ready", "MemoryShared", "InUse"):
         assert re.search(rf"^ +Type: +{kind}$", described, re.MULTILINE), described
     assert re.search(r"^ +Reason: +MembersNotReady$", described, re.MULTILINE), described
     assert re.search(r"^ +Message: +Not ready: node-006", described, re.MULTILINE), described

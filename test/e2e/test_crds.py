@@ -84,7 +84,7 @@ def test_REV3_W3_explain_says_what_to_wait_for_and_what_nvidias_status_means(clu
     def explained(field):
         return " ".join(cluster.kubectl("explain", f"computedomain.status.{field}").split())
     conditions = explained("conditions")
-    assert "To wait for pods: kubectl wait --for=condition=MembersReady" in conditions
+    assert "To wait for it: kubectl wait --for=condition=MemoryShared." in conditions
     assert "Ready: the summary; also True before any pod has arrived." in conditions
     assert "--for=condition=Ready" not in conditions
     assert "It does not say that they are in one clique" in explained("status")

@@ -64,11 +64,16 @@ def test_a_domain_placed_in_one_clique_that_is_in_two_says_so(cluster, crew):
     node = crew.node()
     old, new = crew.clique_beside(node)
     crew.kubectl("label", "computedomain", "crew", "cdom.dev/placement=rack")
-    crew.says("crew", "AnnotationInvalid", r"^Label cdom.dev/placement is ignored: use clique or exclusive-clique\.$",
+    crew.says("crew", "AnnotationInvalid", r"^Label cdom.dev/placement is ignored: use clique, exclusive-clique or any\.$",
               kind="Accepted")
     cluster.nodesim.move(node, new)
     crew.says("crew", "AllMembersReady",
               rf"in 2 cliques: 3 in {old}, 1 in {new}\..*label the domain cdom.dev/placement=clique", within=60)
+    shared = crew.says("crew", "SpansCliques", "Pods share no memory across cliques", kind="MemoryShared")
+    assert shared["status"] == "False", "though each sign of before is green"
+    crew.kubectl("label", "computedomain", "crew", "cdom.dev/placement=any", "--overwrite")
+    crew.says("crew", "AllMembersReady", ALL_READY)
+    assert crew.says("crew", "SharedWithinCliques", "in 2 cliques", kind="MemoryShared")["status"] == "True"
     crew.kubectl("label", "computedomain", "crew", "cdom.dev/placement=clique", "--overwrite")
     ready = crew.says("crew", "SpansCliques", rf"in 2 cliques although cdom.dev/placement asks for one: 3 in {old}, 1 in {new}\.",
                       and_also=lambda status: conditions(status)["Accepted"]["reason"] == "Accepted")
@@ -76,11 +81,13 @@ def test_a_domain_placed_in_one_clique_that_is_in_two_says_so(cluster, crew):
     crew.tells("crew", "Warning SpansCliques .*manifests/placement")
     crew.kubectl("annotate", "computedomain", "crew", "cdom.dev/placement-group-label=example.com/rank")
     crew.says("crew", "AllMembersReady", ALL_READY)  # Each of two groups may be in a clique of its own.
+    assert crew.says("crew", "GroupsNotRead", "in 2 cliques", kind="MemoryShared")["status"] == "Unknown"
     crew.kubectl("annotate", "computedomain", "crew", "cdom.dev/placement-group-label-")
     crew.says("crew", "SpansCliques", new)
     cluster.nodesim.move(node, old)
     crew.is_in_step("crew", 4)
     crew.says("crew", "AllMembersReady", ALL_READY)
+    assert crew.says("crew", "AllInOneClique", old, kind="MemoryShared")["status"] == "True"
     crew.kubectl("label", "computedomain", "crew", "cdom.dev/placement-")
 
 

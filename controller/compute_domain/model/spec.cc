@@ -159,9 +159,10 @@ std::optional<Failure> FindInvalidAnnotation(const Observed& observed) {
     add(ignored("Annotation", api::kDaemonRollAnnotation) +
         ", and no daemon is replaced under a job: use Always or WhenIdle.");
   }
-  if (!domain.placement.empty() && !IsPlaced(observed)) {
+  if (!domain.placement.empty() && !IsPlaced(observed) && !MaySpanCliques(observed)) {
     add(ignored("Label", api::kPlacementLabel) + ": use " + std::string(api::kPlacementClique) +
-        " or " + std::string(api::kPlacementExclusive) + ".");
+        ", " + std::string(api::kPlacementExclusive) + " or " + std::string(api::kPlacementAny) +
+        ".");
   }
   if (!domain.placement_group.empty() && !kube::IsLabelKey(domain.placement_group)) {
     add("Annotation " + std::string(api::kPlacementGroupAnnotation) +
@@ -195,6 +196,10 @@ bool IsPlaced(const api::ComputeDomain& domain) {
 }
 
 bool IsPlaced(const Observed& observed) { return IsPlaced(*observed.domain); }
+
+bool MaySpanCliques(const Observed& observed) {
+  return observed.domain->placement == api::kPlacementAny;
+}
 
 bool IsPaused(const Observed& observed) { return observed.domain->paused == "true"; }
 

@@ -33,6 +33,8 @@ struct GpuRequest {
 // Returns whether all pods of the domain, or of each of its groups, must run in one clique.
 [[nodiscard]] bool IsPlaced(const api::ComputeDomain& domain);
 [[nodiscard]] bool IsPlaced(const Observed& observed);
+// Returns whether the user says that the pods may run in several cliques.
+[[nodiscard]] bool MaySpanCliques(const Observed& observed);
 
 // Returns whether the domain's annotation pauses reconciliation.
 [[nodiscard]] bool IsPaused(const Observed& observed);

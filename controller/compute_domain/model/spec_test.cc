@@ -124,7 +124,11 @@ TEST(IsPlaced, G12_OnlyByAWordThatPoliciesKnowAndAnyOtherIsNamed) {
   ASSERT_TRUE(invalid);
   EXPECT_EQ(invalid->reason, "AnnotationInvalid");
   EXPECT_EQ(invalid->message,
-            "Label cdom.dev/placement is ignored: use clique or exclusive-clique.");
+            "Label cdom.dev/placement is ignored: use clique, exclusive-clique or any.");
+  observed.domain->placement = "any";
+  EXPECT_FALSE(IsPlaced(observed));
+  EXPECT_TRUE(MaySpanCliques(observed));
+  EXPECT_FALSE(FindInvalidAnnotation(observed));
 }
 
 TEST(FindGpus, F5_AnnotationsSayHowManyAndOfWhichClass) {

@@ -73,6 +73,7 @@ void AddConditions(const StatusInput& input, const std::optional<DeletionWait>& 
   AddCondition(input, api::kConditionProvisioned, provisioned, status);
   AddCondition(input, api::kConditionMembersReady, members, status);
   AddCondition(input, api::kConditionReady, ready, status);
+  AddCondition(input, api::kConditionMemoryShared, JudgeMemoryShared(input, members), status);
   AddCondition(input, api::kConditionInUse, JudgeInUse(input), status);
   const Verdict conflicted = JudgeConflicted(input);
   if (!conflicted.reason.empty()) {

@@ -126,18 +126,11 @@ TEST(DecideStatus, P23_DomainOfTheHostsHasNoMembersAndIsReadyForNvidiasUsers) {
   EXPECT_EQ(StatusOf(observed).status, "NotReady");
 }
 
-TEST(DecideStatus, P23_PodsThatWaitForADomainOfTheHostsMakeItUnreadyOnlyWhileNobodyUsesIt) {
+TEST(DecideStatus, P23_PodsThatWaitForADomainOfTheHostsMakeItUnready) {
   const auto add_waiting = [](Observed& o) {
     o.children.claims.push_back(fixtures::MakeWaitingClaim("train-9"));
   };
-  EXPECT_EQ(SaidOnHosts("Ready", add_waiting).substr(0, 16), "True PodsWaiting");
-  EXPECT_EQ(SaidOnHosts("Ready",
-                        [&](Observed& o) {
-                          o.children.claims.clear();
-                          add_waiting(o);
-                        })
-                .substr(0, 17),
-            "False PodsWaiting");
+  EXPECT_EQ(SaidOnHosts("Ready", add_waiting).substr(0, 16), "False PodsWaitin");
 }
 
 TEST(DecideStatus, P23_BlindnessOnHostsKeepsWhatWasMade) {
@@ -524,7 +517,13 @@ TEST(DecideStatus, G12_MembersOfTwoCliquesAreCountedWhereOneWasAskedFor) {
       {"nobody asked for one", Spread, "True", "AllMembersReady",
        "All 3/3 members are ready. Members in use are in 2 cliques" + kTwoCliques +
            "Pods share no memory across cliques; label the domain cdom.dev/placement=clique to "
-           "have them in one."},
+           "have them in one, or cdom.dev/placement=any if this is meant."},
+      {"the label allows several",
+       [](Observed& o) {
+         Spread(o);
+         o.domain->placement = "any";
+       },
+       "True", "AllMembersReady", "All 3/3 members are ready."},
       {"the label asks",
        [](Observed& o) {
          Spread(o);
@@ -1008,8 +1007,9 @@ TEST(DecideStatus, G12_PlacementThatNobodyKnowsIsSaidAndAsksForNothing) {
   EXPECT_EQ(status.Find("Accepted")->status, "True");
   EXPECT_EQ(fixtures::ReasonOf(status, "Accepted"), "AnnotationInvalid");
   EXPECT_EQ(MessageOf(status, "Accepted"),
-            "Label cdom.dev/placement is ignored: use clique or exclusive-clique.");
+            "Label cdom.dev/placement is ignored: use clique, exclusive-clique or any.");
   EXPECT_EQ(fixtures::ReasonOf(status, "Ready"), "AllMembersReady");
+  EXPECT_EQ(fixtures::ReasonOf(status, "MemoryShared"), "SpansCliques");
 }
 
 TEST(DecideStatus, AnnotationThatGoesUnheededIsSaidAndHarmsNothing) {
@@ -1184,7 +1184,7 @@ TEST(DecideStatus, ConditionsOfOthersStay) {
                                   .last_transition_time = "2026-01-01T00:00:00Z"};
   const DomainStatus status =
       StatusAfter([&](Observed& o) { o.domain->status.conditions.push_back(theirs); });
-  ASSERT_EQ(status.conditions.size(), 6U);
+  ASSERT_EQ(status.conditions.size(), 7U);
   EXPECT_EQ(*status.Find("example.com/Audited"), theirs);
 }
 
@@ -1408,7 +1408,7 @@ TEST(DecideStatus, K1_U2_WhilePodsWaitReadySaysWhy) {
     o.children.claims.push_back(fixtures::MakeWaitingClaim("train-2"));
   };
   const DomainStatus with_members = StatusAfter(wait);
-  EXPECT_EQ(with_members.Find("Ready")->status, "True");
+  EXPECT_EQ(with_members.Find("Ready")->status, "False");
   EXPECT_EQ(fixtures::ReasonOf(with_members, "Ready"), "PodsWaiting");
   const DomainStatus without = StatusAfter([&](Observed& o) { LeaveUnused(o), wait(o); });
   EXPECT_EQ(without.Find("Ready")->status, "False");

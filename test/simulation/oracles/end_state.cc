@@ -94,17 +94,18 @@ void LeaveOutSchedulersWords(Value& condition) {
   if (reason == "NoChannelFree" || reason == "ChannelHeld") condition["reason"] = "PodsWaiting";
 }
 
-// That IMEX was started again under a job is known to a process that saw both instances; one that
-// was started since does not say it.
+// That IMEX was started again under a job is known to a process that saw both instances. One that
+// was started since keeps it only if the first one has said it. L1 compares MemoryShared.
 void LeaveOutWhatOneProcessSaw(Value& condition) {
   const std::string message = condition["message"].AsString();
   const std::string_view last = "read the log of the daemon there.";
-  const std::size_t from = message.find(" IMEX was started again under pods that use it: ");
+  const std::size_t from = message.find("IMEX was started again under pods that use it");
   const std::size_t to = message.find(last, from);
   if (from == std::string::npos || to == std::string::npos) return;
   condition["message"] = message.substr(0, from) + message.substr(to + last.size());
   if (condition["reason"].AsString() == "ImexRestartedUnderJob") {
     condition["reason"] = "AllMembersReady";
+    condition["status"] = "True";
   }
 }
 
@@ -169,9 +170,10 @@ std::string Tell(Kind kind, const Object& object) {
   }
   Value value = object.value();
   if (kind == Kind::kComputeDomain && value["status"].Find("conditions") != nullptr) {
-    // It says what happened in the last minutes.
+    // The first says what happened in the last minutes.
     std::erase_if(value["status"]["conditions"].MutableItems(), [](const Value& condition) {
-      return condition["type"].AsString() == "Conflicted";
+      const std::string& type = condition["type"].AsString();
+      return type == "Conflicted" || type == "MemoryShared";
     });
     for (Value& condition : value["status"]["conditions"].MutableItems()) {
       LeaveOutSchedulersWords(condition);

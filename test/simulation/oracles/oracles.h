@@ -5,7 +5,7 @@
 // sentence. Oracles of safety look during a run, see oracle_runner.h. Oracles of liveness look
 // once, at rest.
 //
-// The ids are those of the test plan, except for S19 to S25, which are new. S is safety, L
+// The ids are those of the test plan, except for S19 to S26, which are new. S is safety, L
 // liveness, Q efficiency.
 #pragma once
 
@@ -105,8 +105,10 @@ struct Oracle {
 // allocated channel of the domain. The scheduler must have allocated it to a pod of the domain. Not
 // checked while a fault heals, or if claims may not be read: then the controller cannot know.
 [[nodiscard]] Oracle NoStrangers(const OracleContext& context);
-// S10, L4, L5, in virtual time. A domain is Ready for at most the delay while one of its nodes, or
-// a node where it has a channel, has no ready daemon. The entry in status.nodes follows each pod
+// S10, S26, L4, L5, in virtual time. A domain is Ready for at most the delay while one of its nodes, or
+// a node where it has a channel, has no ready daemon. MemoryShared is True for at most the delay while
+// a pod waits, has no ready daemon on its node, or is in another clique than the others; and it is
+// True within the delay and the pace once none of this is so. The entry in status.nodes follows each pod
 // within the delay, if the pod has a channel of the domain on its node. A node keeps the label of a
 // deleted domain for at most a minute.
 [[nodiscard]] Oracle StatusFollows(const OracleContext& context);

@@ -66,6 +66,25 @@ bool IsInClique(const GroundTruth& truth, const SystemUnderTest& system, const k
   return !server.writes_own_entry && std::ssize(entries) < system.members_max;
 }
 
+// Why the pods of the domain share no memory, as far as objects show it; empty: they do.
+std::string WhyNotShared(const GroundTruth& truth, const Object& domain,
+                         const std::map<std::string, Server>& servers) {
+  std::set<std::string> cliques;
+  for (const auto& [key, claim] : truth.Live(Kind::kClaim)) {
+    const std::string node = AllocatedNode(*claim);
+    if (node.empty() && AsksForChannel(*claim, domain)) return "a pod waits";
+    if (node.empty() || !IsConsumer(*claim, domain)) continue;
+    const auto server = servers.find(node);
+    if (server == servers.end()) return "nobody serves " + node;
+    cliques.insert(server->second.clique);
+  }
+  if (cliques.empty()) return "no pod uses it";
+  if (cliques.contains("")) return "a node has no fabric";
+  if (cliques.size() > 1) return "pods are in several cliques";
+  const bool are_few = std::ssize(servers) < domain["spec"]["numNodes"].AsInt().value_or(0);
+  return are_few ? "fewer nodes serve than it wants" : "";
+}
+
 void AddWrongsOfStatus(const GroundTruth& truth, const SystemUnderTest& system,
                        const Object& domain, Wrongs& wrongs) {
   const auto add = [&](const char* oracle, const std::string& sentence,
@@ -94,6 +113,21 @@ void AddWrongsOfStatus(const GroundTruth& truth, const SystemUnderTest& system,
     if (!IsInClique(truth, system, domain.uid(), node, server)) continue;
     add("L5 StatusFollows: ",
         "does not show " + node + " Ready, where a daemon serves at " + server.ip, system.pace);
+  }
+  const std::string& is_shared = FindCondition(domain.value(), "MemoryShared")["status"].AsString();
+  const std::string why_not = WhyNotShared(truth, domain, servers);
+  if (is_shared == "True" && !why_not.empty()) {
+    add("S26 MemoryIsShared: ", "says that memory is shared, although " + why_not);
+  }
+  const std::string& members = FindCondition(domain.value(), "MembersReady")["message"].AsString();
+  // It may know more than objects show, and less than claims would.
+  const bool may_differ = members.find("IMEX") != std::string::npos || !system.may_read_claims ||
+                          !system.serves_cliques;
+  const bool are_shown = std::ranges::all_of(servers, [&](const auto& item) {
+    return IsInClique(truth, system, domain.uid(), item.first, item.second);
+  });
+  if (!is_shared.empty() && is_shared != "True" && why_not.empty() && are_shown && !may_differ) {
+    add("S26 MemoryIsShared: ", "does not say that memory is shared", system.pace);
   }
   if (FindCondition(domain.value(), "Ready")["status"].AsString() != "True") return;
   for (const auto& [key, node] : truth.Live(Kind::kNode)) {

@@ -456,6 +456,30 @@ TEST_F(PaceOraclesTest, L5SeesAnEntryThatIsMissingInACliqueOfOurs) {
   EXPECT_TRUE(Contains(Check(StatusFollows), "does not show node-0 Ready"));
 }
 
+TEST_F(PaceOraclesTest, S26SeesMemoryCalledSharedThatIsNot) {
+  SayCondition("MemoryShared", "True");  // One of its two pods is on a node without fabric.
+  EXPECT_EQ(Check(StatusFollows), "");
+  cluster.Advance(seconds(3));
+  EXPECT_TRUE(
+      Contains(Check(StatusFollows), "says that memory is shared, although a node has no fabric"));
+}
+
+TEST_F(PaceOraclesTest, S26SeesMemoryCalledSharedWhereNobodyServesAPod) {
+  EndDaemonOn("node-0");
+  cluster.FailNode("node-0");
+  SayCondition("MemoryShared", "True");
+  cluster.Advance(seconds(3));
+  EXPECT_TRUE(Contains(Check(StatusFollows), "although nobody serves node-0"));
+}
+
+TEST_F(PaceOraclesTest, S26SeesMemoryCalledSharedOfPodsThatHaveEnded) {
+  workload->Finish();
+  cluster.Settle();
+  SayCondition("MemoryShared", "True");
+  cluster.Advance(seconds(3));
+  EXPECT_TRUE(Contains(Check(StatusFollows), "although no pod uses it"));
+}
+
 TEST_F(PaceOraclesTest, S10SeesADomainCalledReadyWhileANodeOfItIsNotServed) {
   SayCondition("Ready", "True");
   LabelIdleNode();
@@ -643,6 +667,7 @@ TEST_F(PaceOraclesTest, L1SeesEachConditionThatIsMissingOrWrong) {
     for (const char* type : {"Accepted", "Provisioned", "MembersReady", "Ready", "InUse"}) {
       SayCondition(type, "True");
     }
+    SayCondition("MemoryShared", "False");  // One of two members has no fabric.
     MiseditStatus([](Value& status) {
       status["members"] = "2/2";
       status["observedGeneration"] = 1;
@@ -663,6 +688,9 @@ TEST_F(PaceOraclesTest, L1SeesEachConditionThatIsMissingOrWrong) {
                          "has the condition " + std::string(type) + "=False"));
     write_all();
   }
+  SayCondition("MemoryShared", "True");
+  EXPECT_TRUE(Contains(Check(ChildrenAndStatusMatch), "the condition MemoryShared=True instead"));
+  write_all();
   MiseditStatus([](Value& status) { status["cliques"] = Value::Array(); });
   EXPECT_TRUE(Contains(Check(ChildrenAndStatusMatch), "does not sum up the clique c.1"));
 }

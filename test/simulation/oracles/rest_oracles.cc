@@ -99,6 +99,9 @@ class DomainCheck {
   [[nodiscard]] std::set<std::string> CliquesInUse(const Members& members) const;
   [[nodiscard]] std::set<std::string> ExpectedNodes() const;
   [[nodiscard]] bool HasWaitingPod() const;
+  [[nodiscard]] bool SaysOfMembers(std::string_view words) const;
+  [[nodiscard]] const char* SharesMemory(const Members& members,
+                                         const std::set<std::string>& expected) const;
 
   const GroundTruth& truth_;
   const SystemUnderTest& system_;
@@ -437,7 +440,8 @@ void DomainCheck::CheckStatus(const Members& members) {
     Say("says \"" + status["status"].AsString() + "\"");
   }
   // A domain without members counts as ready, for clients that wait until it is provisioned.
-  const bool is_usable = expected.empty() ? is_provisioned_ && !HasWaitingPod() : is_ready;
+  const bool is_usable = (expected.empty() ? is_provisioned_ : is_ready) && !HasWaitingPod() &&
+                         !SaysOfMembers("IMEX was started again");
   const std::string& said = FindCondition(domain_.value(), "Ready")["status"].AsString();
   const bool has_conditions = status.Find("conditions") != nullptr;
   if (has_conditions && (said == "True") != is_usable) {
@@ -457,6 +461,36 @@ std::set<std::string> DomainCheck::ExpectedNodes() const {
   }
   if (system_.may_read_claims) nodes.merge(NodesWithChannels(truth_, domain_));
   return nodes;
+}
+
+bool DomainCheck::SaysOfMembers(std::string_view words) const {
+  const Value& said = FindCondition(domain_.value(), "MembersReady");
+  return said["message"].AsString().find(words) != std::string::npos;
+}
+
+// Whether all pods of the domain run on ready members of one clique.
+const char* DomainCheck::SharesMemory(const Members& members,
+                                      const std::set<std::string>& expected) const {
+  if (!system_.may_read_claims || !system_.serves_cliques) return "Unknown";
+  const auto wanted = static_cast<std::size_t>(domain_["spec"]["numNodes"].AsInt().value_or(0));
+  const bool all_ready =
+      CountReady(members, expected) == expected.size() && members.size() >= wanted;
+  if (!all_ready || HasPodWithoutRoom() || HasWaitingPod()) return "False";
+  std::set<std::string> cliques;
+  for (const auto& [key, claim] : truth_.Live(Kind::kClaim)) {
+    if (!IsConsumer(*claim, domain_) || AllocatedNode(*claim).empty()) continue;
+    const auto member = members.find(AllocatedNode(*claim));
+    if (member == members.end() || !member->second.ready) return "False";
+    cliques.insert(member->second.clique);
+  }
+  if (cliques.empty()) return "False";  // Nobody uses it.
+  // Other oracles compare what daemons report with their IMEX.
+  for (const char* words :
+       {"with another index", "IMEX has no connection", "IMEX was started again"}) {
+    if (SaysOfMembers(words)) return "False";
+  }
+  if (SaysOfMembers("does not say which peers")) return "Unknown";
+  return cliques.size() == 1 && !cliques.contains("") ? "True" : "False";
 }
 
 // One that finds no channel.
@@ -485,6 +519,7 @@ void DomainCheck::CheckConditions(const Members& members, const std::set<std::st
   const bool is_used = std::ranges::any_of(truth_.Live(Kind::kClaim), [&](const auto& item) {
     return IsConsumer(*item.second, domain_);
   });
+  expect("MemoryShared", SharesMemory(members, expected));
   expect("InUse", !system_.may_read_claims ? "Unknown" : is_used ? "True" : "False");
   const bool finds_no_room = HasPodWithoutRoom();
   expect("MembersReady", finds_no_room                           ? "False"

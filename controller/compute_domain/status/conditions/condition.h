@@ -57,6 +57,10 @@ struct Verdict {
 // node takes part. Pending pods add their reason.
 [[nodiscard]] Verdict JudgeReady(const StatusInput& input, const Verdict& accepted,
                                  const Verdict& provisioned, const Verdict& members);
+// Returns whether the pods of the domain share memory, so that a job can be started: each pod runs
+// on a ready member, and these are in one clique. `members` is JudgeMembersReady(). It is not about
+// the domain: Idle is False.
+[[nodiscard]] Verdict JudgeMemoryShared(const StatusInput& input, const Verdict& members);
 // Empty unless NVIDIA's controller wrote the domain's status in the last minutes, or another client
 // undoes what cdom writes.
 [[nodiscard]] Verdict JudgeConflicted(const StatusInput& input);
@@ -70,6 +74,8 @@ struct Verdict {
 
 // Returns whether the verdict is only that children cannot be read, so that they may exist.
 [[nodiscard]] bool IsOfUnread(const Verdict& verdict);
+// Returns which kind that members depend on cannot be read, as Unknown. Empty if all can.
+[[nodiscard]] Verdict FindUnread(const Views& views);
 // Returns why pods of the domain wait for a node. Empty if no pod waits.
 [[nodiscard]] Verdict JudgePendingPods(const StatusInput& input);
 // Returns the number of ready members and of all members, as "3/4".

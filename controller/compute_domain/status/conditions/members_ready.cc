@@ -293,17 +293,10 @@ constexpr Unread kUnread[] = {
 };
 
 void AddUnread(const Views& views, Verdict& verdict) {
-  for (const Unread& unread : kUnread) {
-    const std::string problem = views.ProblemOf(unread.kind);
-    // Without permission for claims a node joins by its label.
-    if (problem.empty() || (unread.kind == Kind::kClaim && !views.claims_are_read)) continue;
-    if (verdict.status == "True") verdict.reason = unread.reason;
-    const bool is_missing = unread.kind == Kind::kClique && !views.cliques_are_served;
-    verdict.message += " ";
-    verdict.message +=
-        is_missing ? "Cliques are not served, so members come from status alone" : unread.says;
-    verdict.message += ": " + problem + ".";
-  }
+  const Verdict unread = FindUnread(views);
+  if (unread.reason.empty()) return;
+  if (verdict.status == "True") verdict.reason = unread.reason;
+  verdict.message += " " + unread.message;
 }
 
 Verdict JudgeMembership(const StatusInput& input) {
@@ -335,7 +328,7 @@ Verdict JudgeMembership(const StatusInput& input) {
                        "All " + ReadyOf(expected) + " members are ready."};
   for (const SharingIssue& issue : FindSharingIssues(observed, expected)) {
     all_ready.message += issue.says;
-    if (all_ready.reason == api::kReasonAllMembersReady && !issue.reason.empty()) {
+    if (all_ready.reason == api::kReasonAllMembersReady && !issue.may_be_meant) {
       all_ready.reason = issue.reason;
     }
   }
@@ -365,6 +358,22 @@ std::vector<std::string> NodesThatUse(const Observed& observed) {
     if (IsInUse(observed, claim) && !claim.node.empty()) nodes.insert(claim.node);
   }
   return {nodes.begin(), nodes.end()};
+}
+
+Verdict FindUnread(const Views& views) {
+  Verdict found = {"Unknown", "", ""};
+  for (const Unread& unread : kUnread) {
+    const std::string problem = views.ProblemOf(unread.kind);
+    // Without permission for claims a node joins by its label.
+    if (problem.empty() || (unread.kind == Kind::kClaim && !views.claims_are_read)) continue;
+    found.reason = unread.reason;
+    const bool is_missing = unread.kind == Kind::kClique && !views.cliques_are_served;
+    found.message += found.message.empty() ? "" : " ";
+    found.message +=
+        is_missing ? "Cliques are not served, so members come from status alone" : unread.says;
+    found.message += ": " + problem + ".";
+  }
+  return found;
 }
 
 Verdict JudgeMembersReady(const StatusInput& input) {

@@ -1,5 +1,6 @@
 #include "controller/api/names.h"
 #include "controller/compute_domain/status/conditions/condition.h"
+#include "controller/compute_domain/status/explanation/imex_health.h"
 
 namespace compute_domain {
 
@@ -10,14 +11,13 @@ Verdict JudgeReady(const StatusInput& input, const Verdict& accepted, const Verd
   if (provisioned.status != "True") return provisioned;
   if (members.status == "False") return members;
   const Verdict waiting = JudgePendingPods(input);
-  const bool is_on_hosts = observed.facts.imex_on_hosts;
   if (!waiting.reason.empty()) {
-    const bool serves =
-        members.status == "True" || (is_on_hosts && !NodesThatUse(observed).empty());
-    return {serves ? "True" : "False", waiting.reason, members.message + " " + waiting.message};
+    return {"False", waiting.reason, members.message + " " + waiting.message};
   }
+  // The daemons serve, and what pods had shared is lost.
+  if (FindRestarted(observed)) return {"False", api::kReasonImexRestarted, members.message};
   if (members.status == "True") return members;
-  if (is_on_hosts) return {"True", members.reason, members.message};
+  if (observed.facts.imex_on_hosts) return {"True", members.reason, members.message};
   return {"True", api::kReasonIdle,
           "Provisioned; nodes join when pods that claim from " + observed.domain->template_name +
               " are scheduled."};

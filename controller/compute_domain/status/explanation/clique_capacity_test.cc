@@ -269,7 +269,7 @@ TEST(DecideStatus, G22_DomainThatDoesNotFitSaysSoWithTheFreeNodesByCliqueUntilIt
   Observed observed = Placed(2, 1);
   const auto condition = [&](const char* type) { return *fixtures::StatusOf(observed).Find(type); };
   EXPECT_EQ(condition("Ready").reason, "NoRoomInClique");
-  EXPECT_EQ(condition("Ready").status, "True") << "those that are there share memory";
+  EXPECT_EQ(condition("Ready").status, "False");
   EXPECT_EQ(condition("InUse").reason, "NoRoomInClique");
   EXPECT_TRUE(condition("InUse").message.ends_with(kFreeNodes)) << condition("InUse").message;
   observed.others.capacity[kCliqueId].free = 2;

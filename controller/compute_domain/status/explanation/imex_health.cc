@@ -55,12 +55,16 @@ std::map<std::string, ImexOfJob> FindImexOfJobs(const Observed& observed,
   };
   const bool any = std::ranges::any_of(observed.children.daemon_pods, reports);
   if (!observed.domain || (before.empty() && !any)) return {};  // NVIDIA's daemons send no reports.
+  const bool is_first_look = observed.memory.rendered.daemon_set.empty();
+  const kube::Condition* said = observed.domain->status.Find(api::kConditionMemoryShared);
+  const bool was_lost =
+      is_first_look && said != nullptr && said->reason == api::kReasonImexRestarted;
   constexpr std::hash<std::string> kHash;
   const PodByNode pods = PodsThatCount(observed);
   std::map<std::string, ImexOfJob> jobs;
   for (const api::ResourceClaim& claim : observed.children.claims) {
     if (!IsInUse(observed, claim)) continue;
-    ImexOfJob job = {.claim = kHash(claim.meta.uid), .since = now};
+    ImexOfJob job = {.claim = kHash(claim.meta.uid), .is_elsewhere = was_lost, .since = now};
     const auto known = before.find(claim.node);
     if (known != before.end() && known->second.claim == job.claim) job = known->second;
     // A plugin labels the node before a pod starts, and removes the label after the last pod. So a
@@ -82,12 +86,15 @@ std::map<std::string, ImexOfJob> FindImexOfJobs(const Observed& observed,
 
 std::optional<SharingIssue> FindRestarted(const Observed& observed) {
   std::vector<std::string> nodes;
+  bool is_elsewhere = false;
   for (const auto& [node, job] : observed.memory.imex_of_jobs) {
     if (job.is_another) nodes.push_back(node);
+    is_elsewhere = is_elsewhere || job.is_elsewhere;
   }
-  if (nodes.empty()) return {};
+  if (nodes.empty() && !is_elsewhere) return {};
   return SharingIssue{.reason = api::kReasonImexRestarted,
-                      .says = " IMEX was started again under pods that use it: " + Names(nodes) +
+                      .says = " IMEX was started again under pods that use it" +
+                              (nodes.empty() ? "" : ": " + Names(nodes)) +
                               ". The memory that they shared is lost: restart their job if it does "
                               "not restart by itself, and read the log of the daemon there."};
 }
@@ -150,7 +157,8 @@ std::optional<SharingIssue> FindPeersUnknown(const Observed& observed,
       .says = " IMEX does not say which peers it reaches: " + Names(silent) +
               ". It hangs on at least one node of their clique, and pods there may share no "
               "memory. For administrators: when no job needs them, delete the daemon pods of the "
-              "clique."};
+              "clique.",
+      .sharing = SharingIssue::Sharing::kIsUnknown};
 }
 
 }  // namespace compute_domain

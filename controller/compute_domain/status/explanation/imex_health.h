@@ -25,9 +25,10 @@ struct ImexTrouble {
 // Returns the IMEX instance with which the pods of each claim in use started, and whether it was
 // restarted since. Key: node. `before` is the result of the pass before.
 //
-// This process must see both instances itself. Timestamps do not tell a restart from a first start:
+// A process must see both instances itself. Timestamps do not tell a restart from a first start:
 // IMEX also starts after the claim was created, allocated and reserved. So a new process takes the
-// instance that it finds as the first.
+// instance that it finds as the first. But if the condition MemoryShared has the reason, it keeps
+// it for all claims that are in use then.
 [[nodiscard]] std::map<std::string, ImexOfJob> FindImexOfJobs(
     const Observed& observed, const std::map<std::string, ImexOfJob>& before,
     base::Clock::TimePoint now);

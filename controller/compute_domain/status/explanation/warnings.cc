@@ -51,14 +51,19 @@ std::optional<SharingIssue> FindSpread(const Observed& observed,
                                        const std::vector<Member>& expected) {
   const bool is_placed = IsPlaced(observed);
   if (is_placed && !observed.domain->placement_group.empty()) return {};
+  if (MaySpanCliques(observed)) return {};
   const std::vector<std::string> counts = CountInUse(observed, expected);
   if (counts.size() < 2) return {};
   const std::string where = " Members in use are in " + std::to_string(counts.size()) + " cliques";
   const std::string label(api::kPlacementLabel);
-  if (!is_placed) {  // Some frameworks want this.
-    return SharingIssue{.says = where + ": " + Names(counts) +
+  if (!is_placed) {
+    return SharingIssue{.reason = api::kReasonSpansCliques,
+                        .says = where + ": " + Names(counts) +
                                 ". Pods share no memory across cliques; label the domain " + label +
-                                "=" + std::string(api::kPlacementClique) + " to have them in one."};
+                                "=" + std::string(api::kPlacementClique) +
+                                " to have them in one, or " + label + "=" +
+                                std::string(api::kPlacementAny) + " if this is meant.",
+                        .may_be_meant = true};
   }
   return SharingIssue{
       .reason = api::kReasonSpansCliques,
@@ -79,7 +84,8 @@ std::optional<SharingIssue> FindSharing(const Observed& observed) {
   return SharingIssue{
       .reason = api::kReasonCliqueShared,
       .says = " Other domains have members in the same clique: " + Names(shared) +
-              ". Imports of memory may fail now and then; use one domain per clique."};
+              ". Imports of memory may fail now and then; use one domain per clique.",
+      .sharing = SharingIssue::Sharing::kMayWork};
 }
 
 // Finds fabric errors of nodes that serve, as far as their daemons detect them.
@@ -107,8 +113,12 @@ std::optional<SharingIssue> FindNoFabric(const std::vector<Member>& expected) {
   }
   if (without.empty()) return {};
   if (without.size() < expected.size()) {
-    return SharingIssue{.says = " Without NVLink fabric: " + Names(without) +
-                                ". Pods there share no memory with the others."};
+    // The members without fabric may be idle.
+    return SharingIssue{.reason = api::kReasonNoFabric,
+                        .says = " Without NVLink fabric: " + Names(without) +
+                                ". Pods there share no memory with the others.",
+                        .sharing = SharingIssue::Sharing::kMayWork,
+                        .may_be_meant = true};
   }
   return SharingIssue{.reason = api::kReasonNoFabric,
                       .says = " No member has NVLink fabric: " + Names(without) +

@@ -20,8 +20,13 @@ namespace compute_domain {
                                        const std::vector<api::Member>& expected);
 
 struct SharingIssue {
-  std::string_view reason = {};  // Reason for the condition. Empty if this may be intended.
-  std::string says = {};         // A sentence that begins with a space.
+  // Whether pods share memory in spite of it.
+  enum class Sharing { kMayWork, kIsUnknown, kFails };
+
+  std::string_view reason = {};
+  std::string says = {};  // A sentence that begins with a space.
+  Sharing sharing = Sharing::kFails;
+  bool may_be_meant = false;  // It is no reason for MembersReady.
 };
 
 // Returns what keeps pods of the domain from sharing memory, always or sometimes; the most serious

@@ -1,0 +1,88 @@
+#include <algorithm>
+#include <iterator>
+#include <set>
+
+#include "controller/api/names.h"
+#include "controller/compute_domain/model/spec.h"
+#include "controller/compute_domain/status/conditions/condition.h"
+#include "controller/compute_domain/status/explanation/warnings.h"
+
+namespace compute_domain {
+
+namespace {
+
+using api::Member;
+
+// Returns the nodes that pods use and that do not serve.
+std::vector<std::string> FindUnserved(const std::vector<std::string>& used,
+                                      const std::vector<Member>& expected) {
+  std::set<std::string> serving;
+  for (const Member& member : expected) {
+    if (member.ready) serving.insert(member.node);
+  }
+  std::vector<std::string> unserved;
+  std::ranges::set_difference(used, serving, std::back_inserter(unserved));
+  return unserved;
+}
+
+// Returns the cliques of nodes that pods use. An empty one stands for nodes without fabric.
+std::set<std::string> CliquesOf(const std::vector<std::string>& used,
+                                const std::vector<Member>& expected) {
+  std::set<std::string> cliques;
+  for (const Member& member : expected) {
+    if (std::ranges::binary_search(used, member.node)) cliques.insert(member.clique);
+  }
+  return cliques;
+}
+
+// All pods are on ready members. Judges whether these can share memory.
+Verdict JudgeCliques(const StatusInput& input, const std::vector<std::string>& used) {
+  const Observed& observed = input.observed;
+  const std::set<std::string> cliques = CliquesOf(used, input.analysis.expected);
+  if (cliques.contains("")) {
+    return {"False", api::kReasonNoFabric, "Pods use nodes without NVLink fabric."};
+  }
+  const std::string pods = "Pods use " + std::to_string(used.size()) + " ready members";
+  const std::string in_cliques = " in " + std::to_string(cliques.size()) + " cliques";
+  if (cliques.size() == 1) {
+    return {"True", api::kReasonAllInOneClique, pods + " in clique " + *cliques.begin() + "."};
+  }
+  if (MaySpanCliques(observed)) {
+    return {"True", api::kReasonSharedWithinCliques,
+            pods + in_cliques + ", and share memory within each of them, as label " +
+                std::string(api::kPlacementLabel) + "=" + std::string(api::kPlacementAny) +
+                " allows."};
+  }
+  // FindSharingIssues() returns all others.
+  return {"Unknown", api::kReasonGroupsNotRead,
+          pods + in_cliques +
+              ". Each group of pods must be in one, and cdom does not read which "
+              "pods belong to a group."};
+}
+
+}  // namespace
+
+Verdict JudgeMemoryShared(const StatusInput& input, const Verdict& members) {
+  const Observed& observed = input.observed;
+  if (observed.facts.imex_on_hosts) return {"Unknown", api::kReasonHostManaged, members.message};
+  if (const Verdict use = JudgeInUse(input); use.status == "Unknown") return use;
+  if (const Verdict unread = FindUnread(observed.facts.views); !unread.reason.empty()) {
+    return unread;
+  }
+  if (members.status == "False") return members;
+  if (const Verdict waiting = JudgePendingPods(input); !waiting.reason.empty()) return waiting;
+  const std::vector<std::string> used = NodesThatUse(observed);
+  if (used.empty()) return {"False", api::kReasonIdle, "No pod uses the domain."};
+  const std::vector<Member>& expected = input.analysis.expected;
+  if (const auto unserved = FindUnserved(used, expected); !unserved.empty()) {
+    return {"False", api::kReasonMembersNotReady, "No ready daemon on " + Names(unserved) + "."};
+  }
+  for (const SharingIssue& issue : FindSharingIssues(observed, expected)) {
+    if (issue.sharing == SharingIssue::Sharing::kMayWork) continue;
+    const bool fails = issue.sharing == SharingIssue::Sharing::kFails;
+    return {fails ? "False" : "Unknown", issue.reason, issue.says.substr(1)};
+  }
+  return JudgeCliques(input, used);
+}
+
+}  // namespace compute_domain
