@@ -1,4 +1,4 @@
-"""Requests of six actors, and the domain of a bystander that none of them may disturb."""
+"""Requests of seven actors, and the domain of a bystander that none of them may disturb."""
 
 import base64
 import json
@@ -85,7 +85,7 @@ class World:
         nodes = json.loads(cluster.kubectl("get", "nodes", "-o", "json"))["items"]
         self.node = next(one["metadata"]["name"] for one in nodes
                          if LABEL not in one["metadata"]["labels"] and one["metadata"]["name"] not in self.members)
-        self.edit, self.admin, self.writer = User("edit"), User("admin"), User("writer")
+        self.edit, self.admin, self.writer, self.insider = User("edit"), User("admin"), User("writer"), User("insider")
         self.controller, self.anonymous = User(ACCOUNT), User("system:anonymous")
         self.plugin = User("system:serviceaccount:cdom-system:cdom-kubelet-plugin", node_name=self.node)
         self.kubelet = User(f"system:node:{self.node}", group="system:nodes")

@@ -1,4 +1,4 @@
-"""Six actors: what each may do, what is refused to it and by which rule, and what changes nothing for others.
+"""Seven actors: what each may do, what is refused to it and by which rule, and what changes nothing for others.
 
 docs/threat-model.md has a row for each case. A case is named ACTOR_may_..., ACTOR_is_refused_... or
 ACTOR_is_harmless_...; run one with -k NAME. After each, the domain of a bystander is as it was before.
@@ -12,9 +12,12 @@ from actors import (LABEL, VICTIM, World, channel_claim, daemon_set, is_refused_
                     new_domain, path, slice_of)
 from cluster import REPO
 from endpoint import beset, held
+from kustomizations import built
+from objects import as_list
 from plugin_process import NODE, Plugin
 from waiting import eventually
 
+DRIVER = "cdom-system"
 CASES = []
 PAGE = REPO / "docs/threat-model.md"
 
@@ -27,9 +30,9 @@ def case(by=""):
     return add
 
 
-def role_binding(name, role, user, kind="ClusterRole"):
+def role_binding(name, role, user, kind="ClusterRole", namespace="team"):
     group = "rbac.authorization.k8s.io"
-    return {"apiVersion": f"{group}/v1", "kind": "RoleBinding", "metadata": {"name": name, "namespace": "team"},
+    return {"apiVersion": f"{group}/v1", "kind": "RoleBinding", "metadata": {"name": name, "namespace": namespace},
             "roleRef": {"apiGroup": group, "kind": kind, "name": role},
             "subjects": [{"apiGroup": group, "kind": "User", "name": user}]}
 
@@ -37,15 +40,17 @@ def role_binding(name, role, user, kind="ClusterRole"):
 @pytest.fixture(scope="module")
 def world(cluster, programs, request):
     """Its parameter is who writes the entries of cliques."""
-    cluster.kubectl("apply", "-f", REPO / "manifests/kubelet-plugin/access.yaml")
+    made_by_site = plugin_objects(cluster)
+    cluster.apply(*made_by_site)
     cluster.kubectl("apply", "-k", REPO / "manifests/policies/tenant-limits")
     writes = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
               "metadata": {"name": "writer", "namespace": "team"},
               "rules": [{"apiGroups": ["resource.nvidia.com"], "resources": ["computedomains"], "verbs": ["*"]}]}
     cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}}, writes,
                   role_binding("edit", "edit", "edit"), role_binding("admin", "admin", "admin"),
-                  role_binding("writer", "writer", "writer", "Role"))
+                  role_binding("writer", "writer", "writer", "Role"), role_binding("insider", "edit", "insider", namespace=DRIVER))
     made = World(cluster, request.param)
+    [made.plugins] = [one for one in made_by_site if one["kind"] == "DaemonSet"]
     wide = new_domain("wide", allocationMode="All")
     eventually("the limits of tenants are in force",
                lambda: made.try_to_make(made.edit, "computedomains", wide)[0], 403)
@@ -59,7 +64,22 @@ def world(cluster, programs, request):
     cluster.kubectl("delete", "computedomain", VICTIM, "-n", "default", "--timeout=90s")
     cluster.kubectl("delete", "namespace", "team", "--timeout=90s")
     cluster.kubectl("delete", "-k", REPO / "manifests/policies/tenant-limits")
-    cluster.kubectl("delete", "-f", REPO / "manifests/kubelet-plugin/access.yaml")
+    cluster.kubectl("delete", "rolebinding", "insider", "-n", DRIVER)
+    cluster.kubectl("delete", "-f", "-", stdin=as_list(made_by_site))
+
+
+def plugin_objects(cluster):
+    """Of manifests/kubelet-plugin. No node here runs its pods, and this API server takes none that is privileged."""
+    found = built(cluster, REPO / "manifests/kubelet-plugin")
+    [pod] = [one["spec"]["template"]["spec"] for one in found if one["kind"] == "DaemonSet"]
+    pod["nodeSelector"] = {"nowhere": "true"}
+    for one in containers_of(pod):
+        del one["securityContext"]["privileged"]
+    return found
+
+
+def containers_of(pod):
+    return [*pod["initContainers"], *pod["containers"]]
 
 
 def serves(world, name):
@@ -232,11 +252,26 @@ def node_is_refused_the_label_of_another_node(world):
                          {"metadata": {"labels": {LABEL: None}}}, dry_run=True)
 
 
-@case(by="cdom-plugin-account")
+COUNTERS = [{"name": "c", "counters": {"m": {"value": "1"}}}]
+
+
+def try_slice(world, who, pool, **fields):
+    return world.try_to_make(who, "resourceslices", slice_of(world.node, pool, **fields), namespace="")
+
+
+@case(by="cdom-resource-slices")
 def node_is_refused_a_slice_in_the_pool_of_another_node(world):
-    counters = [{"name": "c", "counters": {"m": {"value": "1"}}}]
-    return world.try_to_make(world.plugin, "resourceslices",
-                             slice_of(world.node, world.members[0], sharedCounters=counters), namespace="")
+    return try_slice(world, world.plugin, world.members[0], sharedCounters=COUNTERS)
+
+
+@case(by="cdom-resource-slices")
+def node_is_refused_such_a_slice_with_the_token_of_its_kubelet(world):
+    return try_slice(world, world.kubelet, world.members[0], sharedCounters=COUNTERS)
+
+
+@case(by="cdom-resource-slices")
+def node_is_refused_gpus_in_the_pool_of_another_node(world):
+    return try_slice(world, world.kubelet, world.members[0], driver="gpu.nvidia.com", devices=[{"name": "gpu-0"}])
 
 
 @case(by="cdom-plugin-account")
@@ -363,6 +398,93 @@ def node_is_harmless_with_cliques_that_it_makes_up(world):
     for name in made:
         world.cluster.kubectl("annotate", "computedomainclique", name, "-n", "cdom-system", "cdom.dev/allow-deletion=true")
         world.cluster.kubectl("delete", "computedomainclique", name, "-n", "cdom-system", "--timeout=60s")
+
+
+# ---- A user with the role `edit` in cdom's own namespace
+
+def settings_of(world):
+    """Path of the ConfigMap with the variables of the privileged pods, and their names."""
+    found = [one for container in containers_of(world.plugins["spec"]["template"]["spec"]) for one in container["env"]]
+    refs = [one["valueFrom"]["configMapKeyRef"] for one in found if "configMapKeyRef" in one.get("valueFrom", {})]
+    [name] = {one["name"] for one in refs}
+    return path("configmaps", name, DRIVER), sorted({one["key"] for one in refs})
+
+
+def plugin_set(world, **changed):
+    """The answer to a change of the first container of the plugin's DaemonSet."""
+    pod = world.plugins["spec"]["template"]["spec"]
+    first, *others = pod["containers"]
+    return world.api.ask(world.insider, "PATCH", path("daemonsets", "cdom-kubelet-plugin", DRIVER),
+                         {"spec": {"template": {"spec": {"containers": [{**first, **changed}, *others]}}}}, dry_run=True)
+
+
+def pod_of(**spec):
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "insider"},
+            "spec": {"containers": [{"name": "c", "image": "i"}], **spec}}
+
+
+@case()
+def insider_may_restart_the_kubelet_plugins(world):
+    world.must(world.insider, "PATCH", path("daemonsets", "cdom-kubelet-plugin", DRIVER),
+               {"spec": {"template": {"metadata": {"annotations": {"kubectl.kubernetes.io/restartedAt": "now"}}}}}, dry_run=True)
+
+
+@case()
+def insider_may_take_the_token_of_a_kubelet_plugin(world):
+    world.must(world.insider, "POST", path("serviceaccounts", "cdom-kubelet-plugin", DRIVER, "token"),
+               {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}, dry_run=True)
+
+
+@case(by="cdom-driver-settings")
+def insider_is_refused_each_variable_of_a_privileged_pod(world):
+    where, names_of_variables = settings_of(world)
+    assert len(names_of_variables) > 20
+    for name in names_of_variables:
+        answer = world.api.ask(world.insider, "PATCH", where, {"data": {name: "/driver-root/tmp/evil.so"}}, dry_run=True)
+        assert is_refused_by(answer, "cdom-driver-settings"), (name, answer)
+    return answer
+
+
+@case(by="cdom-driver-settings")
+def insider_is_refused_variables_of_the_dynamic_linker(world):
+    where, names_of_variables = settings_of(world)
+    # Without the policy they would not enter a container either: it names its variables.
+    assert [one for one in containers_of(world.plugins["spec"]["template"]["spec"]) if "envFrom" in one] == []
+    variables = {"LD_PRELOAD", "LD_AUDIT", "LD_LIBRARY_PATH", "GCONV_PATH", "LOCPATH", "MALLOC_CONF", "OPENSSL_CONF", "BASH_ENV", "PATH"}
+    assert not variables & set(names_of_variables)
+    return world.api.ask(world.insider, "PATCH", where, {"data": dict.fromkeys(variables, "/driver-root/tmp/evil.so")}, dry_run=True)
+
+
+@case(by="cdom-driver-settings")
+def insider_is_refused_another_configmap_of_that_name(world):
+    return world.try_to_make(world.insider, "configmaps",
+                             {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "cdom-kubelet-plugin-settings"},
+                              "data": {"NVIDIA_CDI_HOOK_PATH": "/tmp/evil"}}, DRIVER)
+
+
+@case(by="cdom-driver-settings")
+def insider_is_refused_to_delete_the_settings(world):
+    return world.api.ask(world.insider, "DELETE", settings_of(world)[0], dry_run=True)
+
+
+@case(by="cdom-driver-pods")
+def insider_is_refused_another_image_of_the_kubelet_plugin(world):
+    return plugin_set(world, image="registry.example.org/evil")
+
+
+@case(by="cdom-driver-pods")
+def insider_is_refused_a_variable_in_the_daemonset(world):
+    return plugin_set(world, env=[{"name": "LD_PRELOAD", "value": "/driver-root/tmp/evil.so"}])
+
+
+@case(by="cdom-driver-pods")
+def insider_is_refused_a_pod_with_files_of_the_node(world):
+    return world.try_to_make(world.insider, "pods", pod_of(volumes=[{"name": "root", "hostPath": {"path": "/"}}]), DRIVER)
+
+
+@case(by="cdom-driver-pods")
+def insider_is_refused_a_pod_with_the_plugins_account(world):
+    return world.try_to_make(world.insider, "pods", pod_of(serviceAccountName="cdom-kubelet-plugin"), DRIVER)
 
 
 # ---- A stolen token of the controller
@@ -559,7 +681,7 @@ def writer_is_refused_thousands_of_finalizers(world):
 
 HEADINGS = {
     "A tenant with the role edit": "edit", "A tenant with the role admin": "admin", "Root on one GPU node": "node",
-    "A stolen token of the controller": "controller", "A pod on the network, without credentials": "network",
+    "A user with the role edit in cdom's namespace": "insider", "A stolen token of the controller": "controller", "A pod on the network, without credentials": "network",
     "A user who may write ComputeDomains only": "writer",
 }
 OUTCOMES = {"allowed": "may", "refused": "is_refused", "harmless": "is_harmless"}

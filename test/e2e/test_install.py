@@ -42,7 +42,9 @@ class Site:
         return self.cluster.get("deployment", "cdom-controller", DRIVER)["spec"]["template"]["spec"]
 
     def settings_name(self):
-        return self.pod()["containers"][0]["envFrom"][0]["configMapRef"]["name"]
+        [name] = {one["valueFrom"]["configMapKeyRef"]["name"] for one in self.pod()["containers"][0]["env"]
+                  if "configMapKeyRef" in one.get("valueFrom", {})}
+        return name
 
     def settings(self):
         """The variables of the pods: the ConfigMap that they name."""

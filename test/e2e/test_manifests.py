@@ -96,18 +96,55 @@ def test_REV3_N9_where_kubelets_know_one_instance_plugin_pods_follow_each_other(
     assert "POD_UID" not in [variable["name"] for container in containers(one["template"]["spec"]) for variable in container["env"]]
 
 
-def test_each_variable_of_the_plugins_pods_is_one_that_the_plugin_knows(plugin_pod, programs, tmp_path):
-    program = programs / "compute-domain-kubelet-plugin"
+def variables_of(program):
+    """The variables that the program's --help names."""
     known = subprocess.run([program, "--help"], check=True, capture_output=True, text=True).stdout
+    return set(re.findall(r"\(Env:([A-Z_]+)\)", known))
+
+
+# Of these the pod says itself what they are.
+OWN = {"compute-domain-controller": {"POD_NAME", "NAMESPACE"},
+       "compute-domain-kubelet-plugin": {"NODE_NAME", "NAMESPACE", "POD_UID", "NVIDIA_VISIBLE_DEVICES"}}
+
+
+def test_REV4_Y4_each_setting_enters_a_pod_by_its_name_and_nothing_else_does(cluster, page, programs):
+    """An editor could put LD_PRELOAD into a ConfigMap that a pod takes as a whole."""
+    pods = [one["spec"]["template"]["spec"] for one in built(cluster, page(RACK)) if "template" in one.get("spec", {}) and
+            "containers" in one["spec"]["template"].get("spec", {})]
+    seen = set()
+    for one in [one for pod in pods for one in [*pod.get("initContainers", []), *pod["containers"]]]:
+        assert "envFrom" not in one
+        program = one["command"][0]
+        settings = {each["name"] for each in one["env"] if "configMapKeyRef" in each.get("valueFrom", {})}
+        assert {each["name"] for each in one["env"]} - settings == OWN[program]
+        assert settings == variables_of(programs / program) - OWN[program]
+        refs = [(each["name"], each["valueFrom"]["configMapKeyRef"]) for each in one["env"] if each["name"] in settings]
+        assert [name for name, ref in refs if (ref["key"], ref["optional"]) != (name, True)] == []
+        seen.add(one["name"])
+    assert seen == {"compute-domain", "preflight", "compute-domains"}
+
+
+def test_each_variable_of_the_plugins_pods_is_taken_by_the_plugin(programs, tmp_path):
+    program = programs / "compute-domain-kubelet-plugin"
     settings = re.findall(r"^[A-Z_]+=.*", (REPO / "manifests/kubelet-plugin/settings.env").read_text(), re.MULTILINE)
-    names = {one.partition("=")[0] for one in settings} | {one["name"] for container in containers(plugin_pod) for one in container["env"]}
-    assert len(names) >= 10
-    assert [name for name in names if f"Env:{name})" not in known] == ["NVIDIA_VISIBLE_DEVICES"]  # Which NVIDIA's runtime reads.
-    # As the pods have them they are taken.
+    assert {one.partition("=")[0] for one in settings} <= variables_of(program)
     done = subprocess.run(["env", "-i", "NODE_NAME=a", "NAMESPACE=cdom-system", "POD_UID=1", *settings, "PREFLIGHT_WAIT=0",
                            f"CDI_ROOT={tmp_path}/cdi", program, "preflight"], check=False, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
     assert "libnvidia-ml.so.1 does not exist under" in done.stdout + done.stderr
+
+
+def test_REV4_Y4_the_page_has_a_row_for_each_variable_of_a_privileged_container(plugin_pod):
+    text = (REPO / "docs/kubelet-plugin.md").read_text()
+    [table] = re.findall(r"^\| Variable \| Set by \| Permitted values \|\n(.*?)^$", text, re.MULTILINE | re.DOTALL)
+    rows = dict(re.findall(r"^\| `([A-Z_]+)` \| ([^|]+) \| [^|]+ \|$", table, re.MULTILINE))
+
+    def setter(one):
+        return next(iter(one.get("valueFrom", {"value": ""})))
+    words = {"fieldRef": "the kubelet", "value": "the manifest", "configMapKeyRef": "the ConfigMap"}
+    for container in containers(plugin_pod):
+        assert container["securityContext"]["privileged"]
+        assert rows == {one["name"]: words[setter(one)] for one in container["env"]}
 
 
 def test_what_the_kubelet_plugin_asks_of_a_node_is_what_the_page_says(plugin_pod):

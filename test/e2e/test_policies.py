@@ -65,6 +65,14 @@ def test_REV3_X14_driver_pods_are_baseline_and_plugin_pods_of_its_daemon_set(pol
     holds(policies, "cdom-driver-pods")
 
 
+def test_REV4_Y4_settings_of_cdoms_pods_need_permission_on_policies(policies):
+    holds(policies, "cdom-driver-settings")
+
+
+def test_REV4_Y6_slices_are_written_by_their_node_in_its_pool(policies):
+    holds(policies, "cdom-resource-slices")
+
+
 def test_REV3_X1_tenant_objects_have_few_finalizers_owners_and_annotations(policies):
     holds(policies, "cdom-object-sizes")
 

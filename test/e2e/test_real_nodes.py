@@ -114,7 +114,7 @@ def plugins_with(nodes, variable):
     try:
         yield
     finally:
-        roll(nodes, "set", "env", PLUGINS, variable.partition("=")[0] + "-")
+        roll(nodes, "rollout", "undo", PLUGINS)  # It may have had another value.
 
 
 @contextlib.contextmanager

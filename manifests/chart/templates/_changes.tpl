@@ -106,7 +106,14 @@
 {{- define "cdom.container" -}}
 {{- $container := .container }}
 {{- with .root.Values.image.pullPolicy }}{{ $_ := set $container "imagePullPolicy" . }}{{ end }}
-{{- with .values.env }}{{ $_ := set $container "env" (concat $container.env .) }}{{ end }}
+{{- with .values.env }}
+{{- /* In place of a variable of the same name: an object with a name twice is refused. */}}
+{{- $names := list }}
+{{- range . }}{{ $names = append $names .name }}{{ end }}
+{{- $env := list }}
+{{- range $container.env }}{{ if not (has .name $names) }}{{ $env = append $env . }}{{ end }}{{ end }}
+{{- $_ := set $container "env" (concat $env .) }}
+{{- end }}
 {{- with .values.securityContext }}{{ $_ := set $container "securityContext" (mergeOverwrite $container.securityContext .) }}{{ end }}
 {{- with .values.resources }}{{ $_ := set $container "resources" . }}{{ end }}
 {{- end }}

@@ -28,6 +28,11 @@ resources:
 $(for resource; do echo "- $(realpath --relative-to "$folder" "$repo/$resource")"; done)
 components:
 - $(realpath --relative-to "$folder" "$repo/manifests/overlays/driver-container")
+patches:
+- target: {kind: DaemonSet, name: cdom-kubelet-plugin}
+  patch: |-
+    - {op: add, path: /spec/template/spec/initContainers/0/env/-, value: {name: STAND_IN_NVML_GPUS, value: "GB200,0,3,0,1,1"}}
+    - {op: add, path: /spec/template/spec/containers/0/env/-, value: {name: STAND_IN_NVML_GPUS, value: "GB200,0,3,0,1,1"}}
 configMapGenerator:
 - name: cdom-kubelet-plugin-settings
   namespace: cdom-system
@@ -35,7 +40,6 @@ configMapGenerator:
   literals:
   - ALT_PROC_DEVICES_PATH=/driver-root/devices
   - BOOT_ID_PATH=/driver-root/boot_id
-  - STAND_IN_NVML_GPUS=GB200,0,3,0,1,1
   - LOG_VERBOSITY=4
   - PREFLIGHT_WAIT=2
 YAML

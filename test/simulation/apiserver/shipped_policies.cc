@@ -419,9 +419,7 @@ bool WritesItsSlices(const Admitted& write) {
   if (!HasANode(write)) return true;
   const auto is_its = [&](const Value& slice) {
     return slice.IsNull() || (slice["spec"]["driver"].AsString() == "compute-domain.nvidia.com" &&
-                              slice["spec"]["nodeName"].AsString() == write.by.node &&
-                              slice["spec"]["pool"]["name"].AsString() == write.by.node &&
-                              IsEmpty(slice["spec"]["sharedCounters"]));
+                              slice["spec"]["nodeName"].AsString() == write.by.node);
   };
   return is_its(write.before) && is_its(write.after);
 }
