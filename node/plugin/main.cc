@@ -6,8 +6,11 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <initializer_list>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "node/plugin/api/api_calls.h"
@@ -17,6 +20,7 @@
 #include "node/plugin/preflight/proc_mounts.h"
 #include "node/plugin/settings.h"
 #include "pkg/base/capabilities.h"
+#include "pkg/base/serial_executor.h"
 #include "pkg/base/system_call_filter.h"
 #include "pkg/base/version.h"
 #include "pkg/command_line/exit.h"
@@ -27,17 +31,34 @@
 
 namespace {
 
-// Drops capabilities, because root owns everything that the plugin reads and writes. Exception: a
-// query to the host's IMEX runs in the driver's root.
-void DropPrivileges(const plugin::Settings& settings, base::Logger& logger) {
+// Drops capabilities, because root owns everything that the plugin reads and writes. `kept` are
+// those that the process still needs.
+void DropPrivileges(const plugin::Settings& settings, std::initializer_list<int> kept,
+                    base::Logger& logger) {
   if (settings.keeps_privileges) return;
-  const auto dropped =
-      settings.host_managed ? base::KeepCapabilities({CAP_SYS_CHROOT}) : base::KeepCapabilities({});
-  if (!dropped) logger.Warning("Capabilities are kept", {{"err", dropped.error().message}});
+  if (const auto dropped = base::KeepCapabilities(kept); !dropped) {
+    logger.Warning("Capabilities are kept", {{"err", dropped.error().message}});
+  }
   // No runtime filters the system calls of a privileged container.
   if (const auto filtered = base::FilterSystemCalls(); !filtered) {
     logger.Warning("System calls are not filtered", {{"err", filtered.error().message}});
   }
+}
+
+// Starts the thread that reads the driver, and drops what only that thread needs. NVIDIA's library
+// makes the driver's device nodes in /dev of this container if nobody else did: with a driver in a
+// container they exist only there. So that thread keeps two capabilities until it has read all
+// (HostWatcher), and CAP_SETPCAP, by which it then limits programs that it starts.
+std::unique_ptr<base::SerialExecutor> StartReader(const plugin::Settings& settings,
+                                                  base::Logger& logger) {
+  DropPrivileges(settings, {CAP_MKNOD, CAP_CHOWN, CAP_SETPCAP, CAP_SYS_CHROOT}, logger);
+  auto reader = std::make_unique<base::SerialExecutor>();
+  if (settings.keeps_privileges) return reader;
+  // A query to the host's IMEX runs in the driver's root.
+  const auto dropped = settings.host_managed ? base::KeepThreadCapabilities({CAP_SYS_CHROOT})
+                                             : base::KeepThreadCapabilities({});
+  if (!dropped) logger.Warning("Capabilities are kept", {{"err", dropped.error().message}});
+  return reader;
 }
 
 int Serve(const plugin::Settings& settings, command_line::Frame& frame) {
@@ -49,9 +70,10 @@ int Serve(const plugin::Settings& settings, command_line::Frame& frame) {
   command_line::SayUnused(settings.unused_flags, logger);
   // If devices are read from another file than the kernel's, so are the driver's files.
   if (settings.devices.empty()) plugin::UnmountProcMasks(logger);
-  DropPrivileges(settings, logger);  // Per thread, so before the first thread.
+  auto reader =
+      StartReader(settings, logger);  // Before any other thread, which would keep its own.
   frame.HandleSignals({SIGTERM, SIGINT, SIGHUP, SIGQUIT});
-  return command_line::StatusOf(plugin::Run(settings, frame));
+  return command_line::StatusOf(plugin::Run(settings, frame, std::move(reader)));
 }
 
 // Returns the runtime that the API server names. Empty if that cannot be read; does not wait.
@@ -70,6 +92,9 @@ int Preflight(const plugin::Settings& settings, command_line::Frame& frame) {
   for (const int signal : {SIGTERM, SIGINT}) {
     std::signal(signal, [](int /*signal*/) { std::_Exit(command_line::kFailed); });
   }
+  // As the plugin, so that what succeeds here does there. It starts nvidia-imex in the driver's
+  // root.
+  DropPrivileges(settings, {CAP_MKNOD, CAP_CHOWN, CAP_SYS_CHROOT}, frame.logger());
   std::optional<std::string> runtime;
   const plugin::ProbeContext context = {
       .settings = settings,

@@ -59,6 +59,10 @@ Result<void> DropFromBounds(Set kept) {
 
 Result<void> KeepCapabilities(std::initializer_list<int> kept) {
   if (!HasOneThread()) return Invalid("not the only thread");
+  return KeepThreadCapabilities(kept);
+}
+
+Result<void> KeepThreadCapabilities(std::initializer_list<int> kept) {
   const Set now = TRY(Permitted());
   Set next = 0;
   for (const int capability : kept) next |= now & Bit(capability);

@@ -13,4 +13,8 @@ namespace base {
 // and nothing changed; or the kernel refused, with its reason.
 [[nodiscard]] Result<void> KeepCapabilities(std::initializer_list<int> kept);
 
+// Does the same for the calling thread, and for threads and programs that it starts. Other threads
+// keep theirs. A thread needs CAP_SETPCAP to clear its bounding set.
+[[nodiscard]] Result<void> KeepThreadCapabilities(std::initializer_list<int> kept);
+
 }  // namespace base

@@ -27,9 +27,9 @@ bool InAnotherProcess(const std::function<bool()>& holds) {
   return ::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-// Of /proc/self/status.
+// Of the calling thread's status in /proc.
 std::string Field(const std::string& name) {
-  const auto text = ReadFile("/proc/self/status", kTextMax);
+  const auto text = ReadFile("/proc/thread-self/status", kTextMax);
   std::istringstream lines(text.value_or(""));
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with(name + ":\t")) return line.substr(name.size() + 2);
@@ -81,6 +81,30 @@ TEST(KeepCapabilities, REV3_X14_SecondThread_IsRefusedAndNothingChanges) {
     over.release();
     return !kept && kept.error().message == "not the only thread" && Field("CapEff") == before &&
            Field("NoNewPrivs") == "0";
+  }));
+}
+
+// CI runs the tests as root; without root there is nothing to keep.
+TEST(KeepThreadCapabilities, REV4_Y5_OtherThread_KeepsItsOwnUntilItDropsThem) {
+  const bool is_root = ::geteuid() == 0;
+  EXPECT_TRUE(InAnotherProcess([&] {
+    // 1 << CAP_MKNOD | 1 << CAP_SETPCAP.
+    const std::string wanted = is_root ? "0000000008000100" : "0000000000000000";
+    if (!KeepCapabilities({CAP_MKNOD, CAP_SETPCAP})) return false;
+    std::binary_semaphore dropped(0);
+    bool has_its_own = false;
+    bool has_none = false;
+    std::jthread other([&] {
+      dropped.acquire();
+      has_its_own = Field("CapEff") == wanted;
+      has_none = KeepThreadCapabilities({}).has_value() && HasNone("CapEff") && HasNone("CapPrm") &&
+                 (!is_root || HasNone("CapBnd"));
+    });
+    const bool is_done = KeepThreadCapabilities({}).has_value() && HasNone("CapEff") &&
+                         (!is_root || HasNone("CapBnd"));
+    dropped.release();
+    other.join();
+    return is_done && has_its_own && has_none;
   }));
 }
 

@@ -118,9 +118,9 @@ class Plugin:
         self._cluster.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}})
         self.kubeconfig = self._make_kubeconfig()
 
-    def run(self, *arguments, within=(), devices=True, kubeconfig=None):
+    def run(self, *arguments, within=(), devices=True, kubeconfig=None, environment=None):
         """Starts the program. Its log begins again. `within` is a command that runs it; with `devices`, it is told of another file
-        than /proc/devices. `kubeconfig`: instead of its own."""
+        than /proc/devices. `kubeconfig`: instead of its own. `environment`: more variables."""
         folder = self._folder
         (folder / "plugin.log").write_text("")
         self._runs = None
@@ -131,7 +131,15 @@ class Plugin:
             "--nvidia-driver-root", self.driver, "--container-driver-root", self.driver,
             *(["--proc-devices", folder / "devices"] if devices else []), "--config-template", REPO / "node/imex/imexd.cfg.tmpl",
             "--http-endpoint", f"127.0.0.1:{self.port}", "--healthcheck-port", str(self.health_port), *arguments],
-            folder, {"STAND_IN_NVML_GPUS": "GB200,0,3,0,1,1"})
+            folder, {"STAND_IN_NVML_GPUS": "GB200,0,3,0,1,1", **(environment or {})})
+
+    def preflight(self, environment):
+        """What preflight says with these variables."""
+        done = subprocess.run([self._programs / "compute-domain-kubelet-plugin", "preflight", "--node-name", NODE, "--container-driver-root",
+                               self.driver, "--proc-devices", self._folder / "devices", "--cdi-root", self.cdi],
+                              env={"STAND_IN_NVML_GPUS": "GB200,0,3,0,1,1", **environment}, check=False, capture_output=True,
+                              text=True, timeout=60)
+        return done.stdout + done.stderr
 
     def end(self):
         self._process.end()
@@ -208,6 +216,11 @@ class Plugin:
     def process(self):
         """Where Linux tells of its process."""
         return pathlib.Path(f"/proc/{self._process.pid}")
+
+    def capabilities(self):
+        """The sets of capabilities that its threads have, each as Linux writes it."""
+        text = "".join((thread / "status").read_text() for thread in (self.process / "task").iterdir())
+        return set(re.findall(r"^Cap(?:Prm|Eff|Bnd):\s+(\w+)", text, re.MULTILINE))
 
     def number(self, name):
         """Of that name in /proc's status."""

@@ -73,7 +73,7 @@ def test_a_rack_has_one_driver_image_and_a_component_moves_the_drivers_root(clus
     # By volume and variable.
     added = [line[1:].strip() for line in difflib.unified_diff(rack.splitlines(), container.splitlines(), n=0)
              if line.startswith("+ ") and f"{PLUGIN}-settings" not in line]
-    assert added == ["NVIDIA_DRIVER_ROOT: /run/nvidia/driver", "path: /run/nvidia/driver"]
+    assert added == ['KEEP_PRIVILEGES: "true"', "NVIDIA_DRIVER_ROOT: /run/nvidia/driver", "path: /run/nvidia/driver"]
 
 
 @pytest.mark.parametrize(("block", "images"), [(SITE, ["cdom-controller", "dra-driver-nvidia-gpu"]),

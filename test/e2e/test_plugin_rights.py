@@ -216,3 +216,51 @@ def test_a_claim_that_may_not_be_read_yet_is_prepared_once_it_may(cluster, roles
             assert asking.status() is None
         is_given(asking)
     running_plugin.unprepare(claim)
+
+
+# --- Rights of the process: NVIDIA's library makes device nodes that do not exist.
+
+@pytest.fixture
+def node_made_by_the_library(tmp_path):
+    """Its path, and the variables that tell the library of it."""
+    made = tmp_path / "nvidiactl"
+    return made, {"STAND_IN_NVML_NODE": str(made)}
+
+
+def test_REV4_Y5_the_library_makes_its_device_nodes_when_the_plugin_first_reads_the_driver(running_plugin, node_made_by_the_library):
+    made, environment = node_made_by_the_library
+    running_plugin.run(environment=environment)
+    eventually("the library has made the node", made.is_char_device)
+    eventually("no thread has a capability left", running_plugin.capabilities, {"0" * 16})
+
+
+def test_REV4_Y5_while_the_driver_is_incomplete_only_one_thread_can_make_device_nodes(running_plugin, node_made_by_the_library):
+    made, environment = node_made_by_the_library
+    gpu = running_plugin.driver / "dev/nvidia0"
+    target = gpu.readlink()
+    gpu.unlink()
+    try:
+        running_plugin.run(environment=environment)
+        eventually("the plugin says what is missing", running_plugin.log, lambda log: "no device of a GPU exists" in log)
+        # CAP_CHOWN, CAP_SETPCAP, CAP_SYS_CHROOT, CAP_MKNOD.
+        assert running_plugin.capabilities() == {"0" * 16, "0000000008040101"}
+        made.unlink()
+        gpu.symlink_to(target)
+        eventually("it is made again", made.is_char_device)
+        eventually("no thread has a capability left", running_plugin.capabilities, {"0" * 16})
+    finally:
+        if not gpu.is_symlink():
+            gpu.symlink_to(target)
+
+
+def test_REV4_Y5_preflight_has_the_capabilities_of_the_first_read(plugin, node_made_by_the_library):
+    made, environment = node_made_by_the_library
+    said = plugin.preflight(environment)
+    assert "MISSING NVIDIA's driver" not in said
+    assert made.is_char_device()
+
+
+def test_REV4_Y5_preflight_finds_what_the_plugin_may_not_do(plugin):
+    """A library that needs another capability than the plugin has, such as CAP_SYS_ADMIN."""
+    assert "MISSING NVIDIA's driver: start: NVML says" in plugin.preflight({"STAND_IN_NVML_ADMIN": "1"})
+    assert "MISSING NVIDIA's driver" not in plugin.preflight({"STAND_IN_NVML_ADMIN": "1", "KEEP_PRIVILEGES": "true"})

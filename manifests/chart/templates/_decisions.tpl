@@ -122,7 +122,8 @@ true
 {{- toYaml (merge (dict "apiVersion" "cdom.dev/v1alpha1" "kind" "ControllerConfiguration") .Values.config) }}
 {{- end }}
 
-{{- /* What equals the default of the plugin itself is left out, as in the manifests. */}}
+{{- /* What equals the default of the plugin itself is left out, as in the manifests. A driver in a container is as in
+  manifests/overlays/driver-container. */}}
 {{- define "cdom.pluginSettings" -}}
 {{- $values := .Values.kubeletPlugin }}
 {{- $container := $values.containers.computeDomains }}
@@ -130,6 +131,7 @@ true
 {{- $plugins := $values.kubeletPluginsDirectoryPath }}
 {{- include "cdom.settings" (dict "root" . "file" "kubelet-plugin/settings.env" "changes" (dict
       "NVIDIA_DRIVER_ROOT" .Values.nvidiaDriverRoot
+      "KEEP_PRIVILEGES" (eq .Values.nvidiaDriverRoot "/run/nvidia/driver" | ternary "true" "")
       "NVIDIA_CDI_HOOK_PATH" .Values.nvidiaCDIHookPath
       "LOG_VERBOSITY" .Values.logVerbosity
       "FEATURE_GATES" (include "cdom.featureGates" .)

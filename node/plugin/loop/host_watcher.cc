@@ -5,6 +5,7 @@
 #include "node/cdi/files.h"
 #include "node/plugin/host/base_spec.h"
 #include "node/plugin/host/domain_dirs.h"
+#include "pkg/base/capabilities.h"
 #include "pkg/base/file.h"
 #include "pkg/base/rfc3339.h"
 
@@ -60,9 +61,14 @@ void HostWatcher::Turn() {
     hook_ = copied.value_or("");
   }
   reading_ = true;
-  reader_.Post([this, &settings, paths = state_.host_paths(),
-                hook = *hook_](const std::stop_token& /*stop*/) {
+  reader_->Post([this, &settings, paths = state_.host_paths(),
+                 hook = *hook_](const std::stop_token& /*stop*/) {
     auto read = ReadAll(settings, paths, hook);
+    if (read && !settings.keeps_privileges) {
+      const auto dropped = base::KeepThreadCapabilities({});
+      if (!dropped)
+        state_.logger.Warning("Capabilities are kept", {{"err", dropped.error().message}});
+    }
     state_.tasks.Post([this, read = std::move(read)] {
       reading_ = false;
       Take(read);

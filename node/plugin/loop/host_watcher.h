@@ -4,8 +4,10 @@
 // finds that the driver has changed. Reads run on a separate thread. Used by the deciding thread.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "node/plugin/loop/plugin_state.h"
 #include "pkg/base/backoff.h"
@@ -15,7 +17,11 @@ namespace plugin {
 
 class HostWatcher {
  public:
-  explicit HostWatcher(PluginState& state) : state_(state) {}
+  // `reader` may have capabilities that the driver needs for its first read. After a complete read
+  // it drops all, unless the settings keep them.
+  explicit HostWatcher(PluginState& state, std::unique_ptr<base::SerialExecutor> reader =
+                                               std::make_unique<base::SerialExecutor>())
+      : state_(state), reader_(std::move(reader)) {}
 
   void Turn();
   [[nodiscard]] TimePoint next() const { return reading_ ? TimePoint::max() : next_; }
@@ -36,8 +42,8 @@ class HostWatcher {
   bool reading_ = false;
   std::optional<std::string> hook_ = {};  // Path on the host. Empty if there is none.
   std::string said_ = {};
-  base::Backoff backoff_;        // For one error.
-  base::SerialExecutor reader_;  // Last: it uses the other members.
+  base::Backoff backoff_;                         // For one error.
+  std::unique_ptr<base::SerialExecutor> reader_;  // Last: it uses the other members.
 };
 
 }  // namespace plugin

@@ -142,7 +142,7 @@ class Probes {
 class PluginProcess {
  public:
   PluginProcess(const Settings& settings, command_line::Frame& frame, Metrics& metrics,
-                Probes& probes, std::string boot_id)
+                Probes& probes, std::string boot_id, std::unique_ptr<base::SerialExecutor> reader)
       : settings_(settings),
         probes_(probes),
         clock_(frame.clock()),
@@ -158,7 +158,7 @@ class PluginProcess {
                                               [](const auto&) {});
                            }),
         slice_publisher_(state_),
-        host_watcher_(state_),
+        host_watcher_(state_, std::move(reader)),
         request_handler_(tasks_, clock_, logger_) {
     request_handler_.Serve(claim_queue_);
   }
@@ -326,7 +326,8 @@ void PluginProcess::Shutdown() {
 
 }  // namespace
 
-Result<void> Run(const Settings& settings, command_line::Frame& frame) {
+Result<void> Run(const Settings& settings, command_line::Frame& frame,
+                 std::unique_ptr<base::SerialExecutor> reader) {
   Metrics metrics(settings.node);
   Probes probes;
   std::optional<kube::HealthServer> server;
@@ -341,7 +342,8 @@ Result<void> Run(const Settings& settings, command_line::Frame& frame) {
     TRY(server->Start(settings.metrics_address)
             .map_error(base::While("--http-endpoint " + settings.metrics_address)));
   }
-  PluginProcess runner(settings, frame, metrics, probes, TRY(ReadBootId(settings.boot_id)));
+  PluginProcess runner(settings, frame, metrics, probes, TRY(ReadBootId(settings.boot_id)),
+                       std::move(reader));
   return runner.Run(frame.stop());
 }
 

@@ -5,14 +5,19 @@
 // for. Four send requests, and one reads the host. They post to the deciding thread's TaskQueue.
 #pragma once
 
+#include <memory>
+
 #include "node/plugin/settings.h"
 #include "pkg/base/result.h"
+#include "pkg/base/serial_executor.h"
 #include "pkg/command_line/frame.h"
 
 namespace plugin {
 
 // Blocks until the frame's stop is requested and shutdown is complete, or until the kubelet cannot
-// be served: then the error says why and what to do.
-[[nodiscard]] base::Result<void> Run(const Settings& settings, command_line::Frame& frame);
+// be served: then the error says why and what to do. `reader` reads the host, and drops the
+// capabilities of its thread after the first complete read.
+[[nodiscard]] base::Result<void> Run(const Settings& settings, command_line::Frame& frame,
+                                     std::unique_ptr<base::SerialExecutor> reader);
 
 }  // namespace plugin

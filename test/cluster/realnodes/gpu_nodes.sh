@@ -40,6 +40,7 @@ configMapGenerator:
   literals:
   - ALT_PROC_DEVICES_PATH=/driver-root/devices
   - BOOT_ID_PATH=/driver-root/boot_id
+  - KEEP_PRIVILEGES=false
   - LOG_VERBOSITY=4
   - PREFLIGHT_WAIT=2
 YAML

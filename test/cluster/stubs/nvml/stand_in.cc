@@ -3,14 +3,21 @@
 // environment:
 //   STAND_IN_NVML_INIT      what it answers when it is started
 //   STAND_IN_NVML_DEVICE    a device that it opens as it is started, as NVIDIA's opens the driver's
+//   STAND_IN_NVML_NODE      a device node that it makes if it does not exist, as NVIDIA's does
+//   STAND_IN_NVML_ADMIN     any: it starts only in a process with CAP_SYS_ADMIN
 //   STAND_IN_NVML_VERSION   of the driver (580.95.05)
 //   STAND_IN_NVML_OLD       any: it does not know the newer function for fabrics
 //   STAND_IN_NVML_HEALTH    what the newer function says of the fabric's health
 //   STAND_IN_NVML_GPUS      one word for each GPU: "<name>,<code>,<state>,<status>,<byte of the
 //                           cluster>,<clique>"
 #include <fcntl.h>
+#include <linux/capability.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -58,6 +65,23 @@ void ReadGpus() {
   }
 }
 
+// The node is /dev/null under another name.
+bool HasNode(const std::string& path) {
+  constexpr unsigned kMemory = 1;
+  constexpr unsigned kNull = 3;
+  constexpr mode_t kMode = S_IFCHR | 0666U;
+  struct stat info = {};
+  return ::stat(path.c_str(), &info) == 0 ||
+         ::mknod(path.c_str(), kMode, makedev(kMemory, kNull)) == 0;
+}
+
+bool IsAdministrator() {
+  __user_cap_header_struct header_of_own = {.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+  std::array<__user_cap_data_struct, 2> sets = {};
+  return ::syscall(SYS_capget, &header_of_own, sets.data()) == 0 &&
+         (sets[0].effective & 1U << CAP_SYS_ADMIN) != 0;
+}
+
 // Writes `value` where a field of the caller's structure is.
 template <typename Value>
 void Put(unsigned char* info, std::size_t offset, Value value) {
@@ -88,6 +112,9 @@ int nvmlInitWithFlags(unsigned flags) {
     if (opened < 0) return header::kErrorNotFound;
     ::close(opened);
   }
+  const std::string node = Setting("STAND_IN_NVML_NODE");
+  if (!node.empty() && !HasNode(node)) return header::kErrorNotFound;
+  if (!Setting("STAND_IN_NVML_ADMIN").empty() && !IsAdministrator()) return header::kErrorNotFound;
   return std::atoi(Setting("STAND_IN_NVML_INIT").c_str());
 }
 int nvmlShutdown() { return 0; }
