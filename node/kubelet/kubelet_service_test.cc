@@ -124,6 +124,16 @@ std::shared_ptr<grpc::Channel> Dial(const std::string& path, const std::string& 
 }
 void SetDeadline(grpc::ClientContext& context) { context.set_deadline(base::HangEnd()); }
 
+// A socket of a process that was killed.
+void LeaveSocket(const std::string& path) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  path.copy(&address.sun_path[0], sizeof(address.sun_path) - 1);
+  const int socket = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  ASSERT_EQ(::bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+  ::close(socket);
+}
+
 class KubeletService : public testing::Test {
  protected:
   [[nodiscard]] ServiceOptions Options() const {
@@ -361,12 +371,70 @@ TEST_F(KubeletService, TwoPodsOfARollingUpdateServeSideBySide) {
   EXPECT_TRUE(info.endpoint().ends_with("/dra-22222222-7b1d-4f39-8a55-3f3d0a4a9e10.sock"));
 }
 
-TEST_F(KubeletService, APathThatIsTooLongForASocketIsSaid) {
-  ServiceOptions options = Options();
-  options.plugin_folder += "/" + std::string(100, 'x');
+// A kubelet's root folder with that many characters, below the folder of the test.
+ServiceOptions UnderRoot(std::size_t length, const std::string& folder) {
+  std::string root = folder + "/";
+  root += std::string(length - root.size(), 'r');
+  return {.driver = "compute-domain.nvidia.com",
+          .registry_folder = root + "/plugins_registry",
+          .plugin_folder = root + "/plugins/compute-domain.nvidia.com",
+          .pod_uid = "11111111-7b1d-4f39-8a55-3f3d0a4a9e10"};
+}
+
+TEST_F(KubeletService, REV4_P9_LongRootFolder_IsServedByOneSocket) {
+  // k0s has 20, microk8s 41.
+  for (const std::size_t length : {22U, 41U, 60U, 80U}) {
+    const ServiceOptions options = UnderRoot(length, folder_.path());
+    auto service = StartWith(options);
+    ASSERT_NE(service, nullptr) << length;
+    EXPECT_LE(service->registration().size(), 107U) << length;
+    pluginregistration::PluginInfo info;
+    ASSERT_TRUE(GetInfo(Dial(service->registration()), info).ok()) << length;
+    EXPECT_EQ(info.endpoint(), service->registration());
+    EXPECT_EQ(info.endpoint(), service->endpoint());
+    v1::NodePrepareResourcesResponse response;
+    EXPECT_TRUE(Prepare(*v1::DRAPlugin::NewStub(Dial(info.endpoint())), "u", response).ok());
+    EXPECT_TRUE(service->IsWell());
+    service.reset();
+    EXPECT_TRUE(std::filesystem::is_empty(options.registry_folder)) << length;
+  }
+}
+
+TEST_F(KubeletService, REV4_P9_DefaultRootFolder_HasTheNamesOfNvidiasPlugin) {
+  // /var/lib/kubelet has 16 characters.
+  ServiceOptions options = UnderRoot(folder_.path().size() + 2, folder_.path());
+  options.pod_uid = std::string(36 + 16 - (folder_.path().size() + 2), 'u');
+  const auto service = StartWith(options);
+  EXPECT_TRUE(service->registration().ends_with("/compute-domain.nvidia.com-" + options.pod_uid +
+                                                "-reg.sock"));
+  EXPECT_TRUE(service->endpoint().ends_with("/dra-" + options.pod_uid + ".sock"));
+}
+
+TEST_F(KubeletService, REV4_P9_InstancesUnderALongRoot_SupersedeAndRemoveEachOther) {
+  ServiceOptions options = UnderRoot(80, folder_.path());
+  const auto before = StartWith(options);
+  options.pod_uid = "22222222-7b1d-4f39-8a55-3f3d0a4a9e10";
+  auto after = StartWith(options);
+  EXPECT_NE(before->registration(), after->registration());
+  EXPECT_TRUE(before->IsSuperseded());
+  EXPECT_FALSE(after->IsSuperseded());
+  const std::string dead = options.registry_folder + "/cd-00000";
+  LeaveSocket(dead);
+  after.reset();
+  EXPECT_FALSE(before->IsSuperseded()) << "nobody listens there";
+  after = StartWith(options);
+  EXPECT_FALSE(std::filesystem::exists(dead));
+  EXPECT_TRUE(std::filesystem::exists(before->registration()));
+}
+
+TEST_F(KubeletService, REV4_P9_RootFolderThatNoSocketFits_IsNamedWithTheLimit) {
+  const ServiceOptions options = UnderRoot(81, folder_.path());
   const auto service = Service::Start(options, claims_);
   ASSERT_FALSE(service);
-  EXPECT_NE(service.error().message.find("choose a shorter folder"), std::string::npos);
+  EXPECT_EQ(service.error().message,
+            "folder " + options.registry_folder +
+                " has a path of more than 97 characters, and Linux allows no socket there: choose "
+                "a shorter --root-dir of the kubelet");
 }
 
 grpc::health::v1::HealthCheckResponse::ServingStatus HealthOf(const Service& service,
@@ -587,16 +655,6 @@ TEST_F(KubeletService, REV3_N1_KubeletThatCancelsIsNoticed) {
   EXPECT_EQ(service->open_calls(), 1) << "it is to be answered all the same";
   claims_.Release();
   EXPECT_EQ(service->open_calls(), 0);
-}
-
-// A socket of a process that was killed.
-void LeaveSocket(const std::string& path) {
-  sockaddr_un address = {};
-  address.sun_family = AF_UNIX;
-  path.copy(&address.sun_path[0], sizeof(address.sun_path) - 1);
-  const int socket = ::socket(AF_UNIX, SOCK_STREAM, 0);
-  ASSERT_EQ(::bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
-  ::close(socket);
 }
 
 TEST_F(KubeletService, REV3_N3_InstanceWithAYoungerSocketSupersedesTheOther) {

@@ -9,6 +9,8 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <functional>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <stop_token>
@@ -385,6 +387,25 @@ class Health final : public grpc::health::v1::Health::CallbackService {
 constexpr std::string_view kRegistrationSuffix = "-reg.sock";
 constexpr std::string_view kDraPrefix = "dra";
 constexpr std::string_view kDraSuffix = ".sock";
+// A short name has five digits after it.
+constexpr std::string_view kShortPrefix = "cd-";
+
+// Returns a name of 8 characters. The pods of a rolling update, two on a node, differ in it.
+std::string ShortName(const std::string& pod_uid) {
+  constexpr std::string_view kDigits = "0123456789abcdefghijklmnopqrstuv";
+  constexpr int kCount = 5;
+  std::size_t hash = std::hash<std::string>()(pod_uid);
+  std::string name(kShortPrefix);
+  for (int i = 0; i < kCount; ++i, hash /= kDigits.size()) name += kDigits[hash % kDigits.size()];
+  return name;
+}
+
+// Returns the paths of the sockets by which instances of the driver register.
+std::vector<std::string> RegistrationsIn(const std::string& folder, const std::string& driver) {
+  std::vector<std::string> paths = SocketsIn(folder, driver, kRegistrationSuffix);
+  std::ranges::move(SocketsIn(folder, kShortPrefix, ""), std::back_inserter(paths));
+  return paths;
+}
 
 // Instances that were killed leave their sockets. A kubelet that starts connects to each of them.
 void RemoveDead(const std::vector<std::string>& sockets) {
@@ -396,7 +417,8 @@ void RemoveDead(const std::vector<std::string>& sockets) {
 }  // namespace
 
 struct Service::State {
-  State(const ServiceOptions& options, Claims& who, SocketFile serves, SocketFile registers)
+  State(const ServiceOptions& options, Claims& who, std::optional<SocketFile> serves,
+        SocketFile registers)
       : driver(options.driver),
         registry_folder(options.registry_folder),
         claims(who),
@@ -405,7 +427,7 @@ struct Service::State {
         dra_v1(who, calls),
         dra_v1beta1(who, calls),
         devices_health(who),
-        registration(options.driver, dra_socket.path(), who),
+        registration(options.driver, endpoint(), who),
         health({{"", [this] { return IsWell(); }},
                 {"liveness", [this] { return IsWell(); }},
                 {"registration", [this] { return IsRegistered(); }}}) {
@@ -418,14 +440,18 @@ struct Service::State {
                                     std::unique_ptr<grpc::Server>& server);
   [[nodiscard]] Result<void> ListenForProbes(int port);
   [[nodiscard]] bool IsWell() {
-    return claims.Trouble().empty() && dra_socket.IsOurs() && registration_socket.IsOurs();
+    return claims.Trouble().empty() && (!dra_socket || dra_socket->IsOurs()) &&
+           registration_socket.IsOurs();
+  }
+  [[nodiscard]] std::string endpoint() const {
+    return dra_socket ? dra_socket->path() : registration_socket.path();
   }
   [[nodiscard]] bool IsRegistered() { return registration.IsRegistered() && IsWell(); }
 
   const std::string driver;
   const std::string registry_folder;
   Claims& claims;
-  SocketFile dra_socket;
+  std::optional<SocketFile> dra_socket;  // Empty if the other one serves everything.
   SocketFile registration_socket;
   Calls calls;
   Dra<V1> dra_v1;
@@ -486,10 +512,15 @@ Result<void> Service::State::ListenForProbes(int port) {
 
 Result<void> Service::State::Start(const std::optional<int>& port) {
   if (port) TRY(ListenForProbes(*port));
+  std::vector<grpc::Service*> services = {&dra_v1, &dra_v1beta1, &devices_health};
   // In this order: a kubelet that finds the registration connects to the other socket at once.
-  TRY(Listen(dra_socket, {&dra_v1, &dra_v1beta1, &devices_health}, dra_server));
-  TRY(dra_socket.Publish());
-  TRY(Listen(registration_socket, {&registration}, registration_server));
+  if (dra_socket) {
+    TRY(Listen(*dra_socket, services, dra_server));
+    TRY(dra_socket->Publish());
+    services.clear();
+  }
+  services.push_back(&registration);
+  TRY(Listen(registration_socket, services, registration_server));
   return registration_socket.Publish();
 }
 
@@ -497,12 +528,18 @@ Service::Service(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
 Result<std::unique_ptr<Service>> Service::Start(const ServiceOptions& options, Claims& claims) {
   const std::string mark = options.pod_uid.empty() ? "" : "-" + options.pod_uid;
-  auto serves = TRY(SocketFile::At(options.plugin_folder,
-                                   std::string(kDraPrefix) + mark + std::string(kDraSuffix)));
-  auto registers = TRY(SocketFile::At(options.registry_folder,
-                                      options.driver + mark + std::string(kRegistrationSuffix)));
+  const std::string dra = std::string(kDraPrefix) + mark + std::string(kDraSuffix);
+  std::string registry = options.driver + mark + std::string(kRegistrationSuffix);
+  std::optional<SocketFile> serves;
+  if (SocketFile::Fits(options.plugin_folder, dra) &&
+      SocketFile::Fits(options.registry_folder, registry)) {
+    serves.emplace(TRY(SocketFile::At(options.plugin_folder, dra)));
+  } else {
+    registry = ShortName(options.pod_uid);
+  }
+  auto registers = TRY(SocketFile::At(options.registry_folder, registry));
   RemoveDead(SocketsIn(options.plugin_folder, kDraPrefix, kDraSuffix));
-  RemoveDead(SocketsIn(options.registry_folder, options.driver, kRegistrationSuffix));
+  RemoveDead(RegistrationsIn(options.registry_folder, options.driver));
   auto state = std::make_unique<State>(options, claims, std::move(serves), std::move(registers));
   TRY(state->Start(options.health_port));
   return std::unique_ptr<Service>(new Service(std::move(state)));
@@ -511,7 +548,7 @@ Result<std::unique_ptr<Service>> Service::Start(const ServiceOptions& options, C
 bool Service::IsSuperseded() const {
   const SocketFile& own = state_->registration_socket;
   if (!own.IsOurs()) return true;
-  const auto sockets = SocketsIn(state_->registry_folder, state_->driver, kRegistrationSuffix);
+  const auto sockets = RegistrationsIn(state_->registry_folder, state_->driver);
   return std::ranges::any_of(sockets, [&own](const std::string& path) {
     return IsYounger(path, own.path()) && IsServed(path);
   });
@@ -538,7 +575,7 @@ Service::~Service() {
 bool Service::IsWell() const { return state_->IsWell(); }
 bool Service::IsRegistered() const { return state_->IsRegistered(); }
 int Service::open_calls() const { return state_->calls.open; }
-std::string Service::endpoint() const { return state_->dra_socket.path(); }
+std::string Service::endpoint() const { return state_->endpoint(); }
 std::string Service::registration() const { return state_->registration_socket.path(); }
 int Service::health_port() const {
   return state_->probe_listener == nullptr ? 0 : state_->probe_listener->port();

@@ -3,6 +3,11 @@
 // They are: registration, the DRA service in both versions, the stream of device health, and the
 // health check. gRPC is used in service.cc only.
 //
+// Linux bounds the path of a socket to 107 characters. The names of NVIDIA's plugin, with the UID
+// of the pod, fit under the kubelet's default folders. Under longer ones (k0s, microk8s) one socket
+// with a short name in the registry folder serves everything. The kubelet's root folder may then
+// have 80 characters.
+//
 // Bounds: 64 calls at once, with 256 claims each; 8 streams; 1 MiB a message. The rest is refused.
 // The health port has at most 64 connections, see CappedListener.
 #pragma once

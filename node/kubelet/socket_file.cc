@@ -31,6 +31,11 @@ base::Result<void> MakeFolder(const std::string& folder) {
   return {};
 }
 
+// The kubelet ignores names that begin with a dot.
+std::string HiddenPath(const std::string& folder, const std::string& name) {
+  return folder + "/." + name;
+}
+
 }  // namespace
 
 std::vector<std::string> SocketsIn(const std::string& folder, std::string_view prefix,
@@ -73,16 +78,20 @@ bool IsYounger(const std::string& path, const std::string& other) {
 SocketFile::SocketFile(std::string path, std::string bind_path)
     : path_(std::move(path)), bind_path_(std::move(bind_path)) {}
 
+bool SocketFile::Fits(const std::string& folder, const std::string& name) {
+  return HiddenPath(folder, name).size() <= kPathMax;
+}
+
 base::Result<SocketFile> SocketFile::At(const std::string& folder, const std::string& name) {
-  SocketFile file(folder + "/" + name,
-                  // The kubelet ignores names that begin with a dot.
-                  folder + "/." + name);
-  if (file.bind_path_.size() > kPathMax) {
-    return base::Invalid("socket " + file.path_ + " has a path of more than " +
-                         std::to_string(kPathMax - 1) + " characters: choose a shorter folder");
+  if (!Fits(folder, name)) {
+    const std::size_t rest = HiddenPath("", name).size();
+    return base::Invalid("folder " + folder + " has a path of more than " +
+                         std::to_string(kPathMax - rest) +
+                         " characters, and Linux allows no socket there: choose a shorter "
+                         "--root-dir of the kubelet");
   }
   TRY(MakeFolder(folder));
-  return file;
+  return SocketFile(folder + "/" + name, HiddenPath(folder, name));
 }
 
 SocketFile::SocketFile(SocketFile&& other) noexcept

@@ -24,8 +24,10 @@ namespace kubelet {
 // atomically: a client connects either to the earlier socket or to this one.
 class SocketFile {
  public:
-  // Returns kInvalid if the path is too long for a socket or the folder cannot be created; the
-  // message says what to do.
+  // Returns whether a socket of that name can be in the folder: the path of a socket is bounded.
+  [[nodiscard]] static bool Fits(const std::string& folder, const std::string& name);
+  // Returns kInvalid if it does not fit or the folder cannot be created; the message says what to
+  // do.
   [[nodiscard]] static base::Result<SocketFile> At(const std::string& folder,
                                                    const std::string& name);
   SocketFile(SocketFile&& other) noexcept;
