@@ -31,6 +31,8 @@ def version_of(tree):
 class RealNodes(ControlPlane):
     """`folder` is made and left by the caller. What all of it logged is in its `logs` after stop()."""
 
+    kubelet_root = "/var/lib/kubelet"
+
     def __init__(self, bin_folder, folder):
         self._bin = bin_folder
         self._folder = folder
@@ -47,7 +49,7 @@ class RealNodes(ControlPlane):
         log = self._folder / "start.log"
         with log.open("wb") as errors:
             self._process = subprocess.Popen(
-                [REAL_NODES / "gpu_cluster.sh", self._bin, self._folder],
+                [REAL_NODES / "gpu_cluster.sh", self._bin, self._folder, self.kubelet_root],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True)
         said = self._process.stdout.readline()
         if said != "ready\n":
@@ -155,7 +157,7 @@ class RealNodes(ControlPlane):
 
     def checkpoint(self, node):
         """The state that the plugin noted of each claim, by its UID."""
-        noted = json.loads(self.run(node, "cat", f"/var/lib/kubelet/plugins/{DRIVER}/checkpoint.json"))
+        noted = json.loads(self.run(node, "cat", f"{self.kubelet_root}/plugins/{DRIVER}/checkpoint.json"))
         claims = noted["v2"].get("preparedClaims") or {}
         return {uid: claim["checkpointState"] for uid, claim in claims.items()}
 

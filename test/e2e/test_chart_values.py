@@ -58,6 +58,8 @@ CASES = {
                           (["standalone", "kubelet-plugin"], [], "namespace: gpu-domains")),
     "a driver in a container": ({**IMAGES, "rack": True, "nvidiaDriverRoot": "/run/nvidia/driver"}, [],
                                 (["standalone", "kubelet-plugin"], ["overlays/driver-container"], "")),
+    "kubelets with another root folder": ({**IMAGES, "rack": True, "kubeletPlugin": {"kubeletRootDirectoryPath": "/var/lib/k0s/kubelet"}}, [],
+                                          (["standalone", "kubelet-plugin"], ["overlays/kubelet-root"], "")),
     "daemons with a type of SELinux": ({**IMAGES, "config": CONFIGURATION}, [], (["standalone"], ["overlays/selinux"], "")),
     "Kubernetes 1.33": ({**IMAGES, "rack": True, "resourceApiVersion": "resource.k8s.io/v1beta2"}, [],
                         (["standalone", "kubelet-plugin"], ["overlays/dra-v1beta2"], "")),
@@ -180,6 +182,25 @@ def kustomized(cluster, tmp_path_factory):
 def test_the_chart_makes_the_objects_of_the_kustomization(helm, kustomized, case):
     values, apis, _ = CASES[case]
     assert difference(kustomized(case), comparable(helm.objects(values, *apis))) == []
+
+
+FOLDERS = {"KUBELET_REGISTRAR_DIRECTORY_PATH": ("plugins-registry", ""),
+           "KUBELET_PLUGINS_DIRECTORY_PATH": ("plugins", "/compute-domain.nvidia.com")}
+
+
+@pytest.mark.parametrize("values", [
+    {"kubeletRegistrarDirectoryPath": "/mnt/registry", "kubeletPluginsDirectoryPath": "/mnt/plugins"}, {"kubeletRootDirectoryPath": "/mnt/kubelet"},
+    {"kubeletRootDirectoryPath": "/mnt/kubelet", "kubeletPluginsDirectoryPath": "/mnt/plugins"}], ids=lambda values: " ".join(values))
+def test_REV4_Y8_folders_of_the_kubelet_are_mounted_where_the_plugin_looks(helm, values):
+    found = helm.objects({"rack": True, "kubeletPlugin": values})
+    [settings] = [one["data"] for one in found if one["metadata"]["name"] == "cdom-kubelet-plugin-settings"]
+    [pod] = [one["spec"]["template"]["spec"] for one in found if one["kind"] == "DaemonSet"]
+    volumes = {one["name"]: one["hostPath"]["path"] for one in pod["volumes"]}
+    for variable, (volume, folder) in FOLDERS.items():
+        where = settings[variable] + folder
+        assert where.startswith("/mnt/")
+        mounts = {mount["mountPath"] for one in (*pod["initContainers"], *pod["containers"]) for mount in one["volumeMounts"] if mount["name"] == volume}
+        assert (volumes[volume], mounts) == (where, {where})
 
 
 def test_lint_is_content(helm):

@@ -64,6 +64,7 @@ MODULES = [
     Module("image: packages", 2, r"scripts/|test/packaging/image|manifests/systemd"),
     *of_pytest("realnodes", 2, "real_nodes", r"node/(daemon|plugin|kubelet|cdi)/|manifests/kubelet-plugin/|scripts/image|test/cluster/realnodes/"
            r"|test/e2e/real_nodes\.py", ("helm", "network-plugin")),
+    *of_pytest("realnodes", 2, "kubelet_root", r"node/kubelet/|manifests/(kubelet-plugin|overlays/kubelet-root)/|test/cluster/realnodes/"),
     *of_pytest("realnodes", 2, "upgrade_on_real_nodes", r"manifests/(kubelet-plugin|standalone)/|test/e2e/upgrade_from", ("images-before",)),
     *of_pytest("realnodes", 2, "pages_on_real_nodes", r"docs/(kubelet-plugin|symptoms|metrics)\.md"),
 

@@ -73,8 +73,15 @@
 {{- if eq (include "cdom.dra" .root) "resource.k8s.io/v1beta1" }}
 {{- include "cdom.oneInstance" (dict "object" .object "containers" (list $container $preflight)) }}
 {{- end }}
-{{- $folders := dict "driver-root" .root.Values.nvidiaDriverRoot "plugins-registry" $values.kubeletRegistrarDirectoryPath
-      "plugins" (printf "%s/compute-domain.nvidia.com" $values.kubeletPluginsDirectoryPath) }}
+{{- /* Kubelet and plugin name their folders to each other, so each is mounted under the path that it has on the node. */}}
+{{- $folders := dict "plugins-registry" (include "cdom.registrarFolder" .root)
+      "plugins" (printf "%s/compute-domain.nvidia.com" (include "cdom.pluginsFolder" .root)) }}
+{{- range list $container $preflight }}
+{{- range .volumeMounts }}
+{{- if hasKey $folders .name }}{{ $_ := set . "mountPath" (get $folders .name) }}{{ end }}
+{{- end }}
+{{- end }}
+{{- $_ := set $folders "driver-root" .root.Values.nvidiaDriverRoot }}
 {{- range $pod.volumes }}
 {{- if hasKey $folders .name }}{{ $_ := set .hostPath "path" (get $folders .name) }}{{ end }}
 {{- end }}

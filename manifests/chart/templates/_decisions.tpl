@@ -122,13 +122,21 @@ true
 {{- toYaml (merge (dict "apiVersion" "cdom.dev/v1alpha1" "kind" "ControllerConfiguration") .Values.config) }}
 {{- end }}
 
+{{- define "cdom.registrarFolder" -}}
+{{- .Values.kubeletPlugin.kubeletRegistrarDirectoryPath | default (printf "%s/plugins_registry" .Values.kubeletPlugin.kubeletRootDirectoryPath) }}
+{{- end }}
+
+{{- define "cdom.pluginsFolder" -}}
+{{- .Values.kubeletPlugin.kubeletPluginsDirectoryPath | default (printf "%s/plugins" .Values.kubeletPlugin.kubeletRootDirectoryPath) }}
+{{- end }}
+
 {{- /* What equals the default of the plugin itself is left out, as in the manifests. A driver in a container is as in
   manifests/overlays/driver-container. */}}
 {{- define "cdom.pluginSettings" -}}
 {{- $values := .Values.kubeletPlugin }}
 {{- $container := $values.containers.computeDomains }}
-{{- $registrar := $values.kubeletRegistrarDirectoryPath }}
-{{- $plugins := $values.kubeletPluginsDirectoryPath }}
+{{- $registrar := include "cdom.registrarFolder" . }}
+{{- $plugins := include "cdom.pluginsFolder" . }}
 {{- include "cdom.settings" (dict "root" . "file" "kubelet-plugin/settings.env" "changes" (dict
       "NVIDIA_DRIVER_ROOT" .Values.nvidiaDriverRoot
       "KEEP_PRIVILEGES" (eq .Values.nvidiaDriverRoot "/run/nvidia/driver" | ternary "true" "")

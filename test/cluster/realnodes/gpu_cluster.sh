@@ -2,8 +2,9 @@
 # A cluster of two real nodes that look as ones with GPUs, with controller, kubelet plugin and daemons installed from our images
 # and manifests, for tests in another language.
 #
-#   gpu_cluster.sh BIN_FOLDER FOLDER
+#   gpu_cluster.sh BIN_FOLDER FOLDER [KUBELET_ROOT]
 #
+# With KUBELET_ROOT, the manifests have the component overlays/kubelet-root, with that folder.
 # Prints "ready" once each node publishes its devices. FOLDER/cluster is then as realnodes has it, and FOLDER/site is what was
 # applied. When standard input ends, so does the cluster; what it logged is then in FOLDER/logs.
 set -euo pipefail
@@ -13,6 +14,7 @@ here=$repo/test/cluster/realnodes
 bin=$(cd -- "$1" && pwd)
 root=$(cd -- "$2" && pwd)
 cluster=$root/cluster
+kubelet_root=${3:-/var/lib/kubelet}
 # shellcheck disable=SC2034
 nodes=(node-1 node-2)
 export KUBECACHEDIR=$root/cache KUBERC=off
@@ -47,13 +49,19 @@ images_are_in_every_node() {
 it_is_installed() {
   whole_site "$root/site"
   printf 'replicas: [{name: cdom-controller, count: 1}]\n' >>"$root/site/kustomization.yaml"
+  if [[ $kubelet_root != /var/lib/kubelet ]]; then
+    # As its head says.
+    cp -r "$repo/manifests/overlays/kubelet-root" "$root/kubelet-root"
+    sed -i "s,/var/lib/k0s/kubelet,$kubelet_root," "$root/kubelet-root/kustomization.yaml"
+    sed -i 's#^components:#&\n- ../kubelet-root#' "$root/site/kustomization.yaml"
+  fi
   kubectl label nodes --all nvidia.com/gpu.present=true
   kubectl apply -k "$root/site"
 }
 each_node_has_devices() { (($(kubectl get resourceslices --no-headers 2>/dev/null | wc -l) == ${#nodes[@]})); }
 
 {
-  "$here/realnodes" up "$cluster" --nodes "${#nodes[@]}"
+  "$here/realnodes" up "$cluster" --nodes "${#nodes[@]}" --kubelet-root "$kubelet_root"
   images_are_in_every_node
   for node in "${nodes[@]}"; do
     driver_on "$node"

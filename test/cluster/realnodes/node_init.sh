@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# node_init.sh DIR NUMBER NODES MACHINE_NETWORK: process 1 of a node's namespaces (mount, net, pid, uts, ipc, cgroup), by
+# node_init.sh DIR NUMBER NODES MACHINE_NETWORK KUBELET_ROOT: process 1 of a node's namespaces (mount, net, pid, uts, ipc, cgroup), by
 # `realnodes`. containerd and kubelet run at their default paths, so that manifests for real nodes need no change. When it
 # ends, all that it started ends.
 set -euo pipefail
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
-dir=$1 number=$2 nodes=$3
+dir=$1 number=$2 nodes=$3 kubelet_root=$5
 # shellcheck source=guard.sh
 source "$here/guard.sh"
 must_not_be_in "$4"
@@ -68,8 +68,8 @@ make_places() {
   mount -t tmpfs -o mode=755 tmpfs /run
   mount --bind "$home/log" /var/log
   mount -t tmpfs -o mode=755 tmpfs /var/lib
-  mkdir /var/lib/{kubelet,containerd,cni}
-  mount --bind "$home/kubelet" /var/lib/kubelet
+  mkdir -p "$kubelet_root" /var/lib/{containerd,cni}
+  mount --bind "$home/kubelet" "$kubelet_root"
   mount --bind "$home/containerd" /var/lib/containerd
   make_dev
   # What a pod mounts there, others must see.
@@ -119,7 +119,7 @@ while :; do
   until [[ -e $home/kubeconfig && ! -e /run/kubelet.off ]]; do sleep 0.1; done
   # etcd and others take settings from the environment; a kubelet takes none.
   "$dir/bin/kubelet" --config "$home/kubelet.yaml" --kubeconfig "$home/kubeconfig" --hostname-override "$name" \
-    --node-ip "$(address_of "$number")" >>/var/log/kubelet.log 2>&1 &
+    --root-dir "$kubelet_root" --node-ip "$(address_of "$number")" >>/var/log/kubelet.log 2>&1 &
   echo $! >/run/kubelet.pid
   wait $! || true
 done
