@@ -322,12 +322,16 @@ void OnWriteFailed(DaemonMemory& memory, Write write, const base::Error& error, 
 
 void OnHostsWritten(DaemonMemory& memory, std::vector<imex::HostsEntry> hosts, bool imex_runs,
                     TimePoint now) {
+  const bool has_new = std::ranges::any_of(hosts, [&memory](const imex::HostsEntry& host) {
+    return !memory.hosts || std::ranges::find(*memory.hosts, host) == memory.hosts->end();
+  });
   if (!memory.hosts) memory.hosts_first = now;
   memory.hosts = std::move(hosts);
   memory.hosts_at = now;
   memory.hosts_retry = {};
   if (!imex_runs) return;
-  memory.signals = AfterChange(memory.signals, now);
+  // A peer that only left needs no signal, which would make IMEX ignore the one for its successor.
+  if (has_new) memory.signals = AfterChange(memory.signals, now);
   memory.ask_next = std::min(memory.ask_next, now + kAskFirst);
   memory.ask_period = kAskFirst;
 }

@@ -593,6 +593,43 @@ TEST_F(ControllerWrites, REV3_N22_ImexThatHasSaidWhoItIsIsSignalledAtOnce) {
   EXPECT_LT(signals_[0], started + seconds(2));
 }
 
+TEST_F(ControllerWrites, REV4_P6_PeerThatOnlyLeft_CausesNoSignal) {
+  Forms({Own(0), Peer(1), Peer(2)});
+  observed_.imex.index = 0;
+  Pass(minutes(5));
+  signals_.clear();
+  CliqueHas({Own(0), Peer(1)});
+  Pass(minutes(1));
+  EXPECT_EQ(memory_.hosts->size(), 2U);
+  EXPECT_TRUE(signals_.empty());
+}
+
+TEST_F(ControllerWrites, REV4_P6_SuccessorOfAPeer_IsSignalledWithoutTheWaitAfterASignal) {
+  Forms({Own(0), Peer(1), Peer(2)});
+  observed_.imex.index = 0;
+  Pass(minutes(5));
+  signals_.clear();
+  CliqueHas({Own(0), Peer(1)});
+  Pass(std::chrono::milliseconds(800));
+  const TimePoint joined = observed_.now;
+  CliqueHas({Own(0), Peer(1), Peer(3)});
+  Pass(seconds(20));
+  ASSERT_EQ(signals_.size(), 1U);
+  EXPECT_EQ(signals_[0], joined + std::chrono::milliseconds(300));
+}
+
+TEST_F(ControllerWrites, REV4_P6_PeerWithANewAddress_CausesASignal) {
+  Forms({Own(0), Peer(1)});
+  observed_.imex.index = 0;
+  Pass(minutes(5));
+  signals_.clear();
+  api::Member moved = Peer(1);
+  moved.ip = "10.0.9.9";
+  CliqueHas({Own(0), moved});
+  Pass(seconds(20));
+  EXPECT_EQ(signals_.size(), 1U);
+}
+
 TEST_F(ControllerWrites, H11_ImexThatCrashesAgainAndAgainIsStartedEverMoreRarely) {
   Forms({Own(0)});
   ImexSays(0, {});

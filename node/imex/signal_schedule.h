@@ -2,7 +2,8 @@
 //
 // SIGUSR1 makes IMEX look names up and reconnect. A second signal within 5 s has no effect. So
 // changes that come together share one signal, sent once they have stopped for a moment. Changes in
-// the 5 s after it share the next signal, at the end of that time.
+// the 5 s after it share the next signal, at the end of that time. A change is a new name or
+// address: IMEX has nothing to look up for a peer that left.
 #pragma once
 
 #include <optional>
