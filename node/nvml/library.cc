@@ -1,18 +1,25 @@
 #include "node/nvml/library.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "node/nvml/abi.h"
+#include "pkg/base/open_file.h"
 #include "pkg/json/utf8.h"
 
 namespace nvml {
 
 namespace {
 
+namespace fs = std::filesystem;
 using base::Fail, base::Result;
 
 // More than any machine has. Bounds what the library reports.
@@ -169,16 +176,51 @@ Result<std::vector<Fabric>> Library::Fabrics() const {
   return fabrics;
 }
 
-Result<std::string> FindLibrary(const std::string& root) {
-  for (const std::string_view folder : kLibraryFolders) {
-    const std::string path = (root + std::string(folder)).append("/").append(kLibrary);
+std::optional<std::string> ResolveIn(const std::string& root, const std::string& path) {
+  const base::OpenFile folder(root, O_PATH | O_DIRECTORY);
+  open_how how = {};
+  how.flags = O_PATH | O_CLOEXEC;
+  how.resolve = RESOLVE_IN_ROOT;
+  const base::OpenFile file(
+      static_cast<int>(::syscall(SYS_openat2, folder.fd(), path.c_str(), &how, sizeof(how))));
+  if (!file.is_open()) return {};
+  const auto where = [](const base::OpenFile& open) {
     std::error_code error;
-    const auto file = std::filesystem::canonical(path, error);
-    if (!error && std::filesystem::is_regular_file(file, error)) return file.string();
+    return fs::read_symlink("/proc/self/fd/" + std::to_string(open.fd()), error).string();
+  };
+  const std::string above = where(folder);
+  const std::string found = where(file);
+  if (found == above || found.empty()) return "/";
+  return above == "/" ? found : found.substr(above.size());
+}
+
+std::vector<std::string> LibraryFolders(const std::string& root,
+                                        const std::vector<std::string>& more) {
+  std::vector<std::string> folders;
+  const auto add = [&](std::string_view folder) {
+    const auto found = ResolveIn(root, std::string(folder));
+    std::error_code error;
+    if (found && fs::is_directory(root + *found, error) &&
+        std::ranges::find(folders, *found) == folders.end()) {
+      folders.push_back(*found);
+    }
+  };
+  std::ranges::for_each(more, add);
+  std::ranges::for_each(kLibraryFolders, add);
+  return folders;
+}
+
+Result<std::string> FindLibrary(const std::string& root, const std::vector<std::string>& more) {
+  const std::string base = root == "/" ? "" : root;
+  for (const std::string& folder : LibraryFolders(root, more)) {
+    const auto file = ResolveIn(root, (folder == "/" ? "" : folder) + "/" + kLibrary);
+    std::error_code error;
+    if (file && fs::is_regular_file(base + *file, error)) return base + *file;
   }
   return Fail(base::ErrorCode::kNotFound,
               std::string(kLibrary) + " does not exist under " + root +
-                  ": install NVIDIA's driver, or correct the path of its root");
+                  ": install NVIDIA's driver, correct the path of its root, or name the folder "
+                  "of its libraries there (NVIDIA_DRIVER_LIBRARY_PATHS)");
 }
 
 }  // namespace nvml

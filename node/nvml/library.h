@@ -5,6 +5,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,17 +36,33 @@ class Library {
   std::unique_ptr<Functions> functions_;
 };
 
-// Folders of libraries below a driver's root, in the distributions.
-inline constexpr std::array<std::string_view, 7> kLibraryFolders = {"",
-                                                                    "/usr/lib64",
-                                                                    "/usr/lib/x86_64-linux-gnu",
-                                                                    "/usr/lib/aarch64-linux-gnu",
-                                                                    "/lib64",
-                                                                    "/lib/x86_64-linux-gnu",
-                                                                    "/lib/aarch64-linux-gnu"};
+// Folders of libraries below a driver's root: of distributions, and of Talos.
+inline constexpr auto kLibraryFolders = std::to_array<std::string_view>({
+    "/",
+    "/usr/lib64",
+    "/usr/lib/x86_64-linux-gnu",
+    "/usr/lib/aarch64-linux-gnu",
+    "/lib64",
+    "/lib/x86_64-linux-gnu",
+    "/lib/aarch64-linux-gnu",
+    "/usr/lib",
+    "/lib",
+    "/usr/local/glibc/usr/lib",
+});
 
-// Returns the path of the library's file (not of a link) in one of kLibraryFolders below `root`.
-// Returns kNotFound if none has it.
-[[nodiscard]] base::Result<std::string> FindLibrary(const std::string& root);
+// Below, paths begin with '/' and are relative to `root`, a driver's root. Links are followed as if
+// it were the root of the file system, so that an absolute link leads to the driver's file.
+
+// Returns where the path leads. Empty if nothing is there.
+[[nodiscard]] std::optional<std::string> ResolveIn(const std::string& root,
+                                                   const std::string& path);
+// Returns the folders in which all of the driver's libraries are searched: `more`, which an
+// administrator names, then kLibraryFolders. Each is resolved, exists, and is listed once.
+[[nodiscard]] std::vector<std::string> LibraryFolders(const std::string& root,
+                                                      const std::vector<std::string>& more);
+// Returns the path of the library's file (not of a link, and with `root`) in the first of these
+// folders that has it. Returns kNotFound if none has it.
+[[nodiscard]] base::Result<std::string> FindLibrary(const std::string& root,
+                                                    const std::vector<std::string>& more = {});
 
 }  // namespace nvml

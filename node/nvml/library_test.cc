@@ -106,6 +106,43 @@ TEST_F(NvmlLibrary, IsFoundUnderTheDriversRootByTheFileItself) {
   EXPECT_EQ(FindLibrary(folder_), std::filesystem::canonical(file).string());
 }
 
+TEST_F(NvmlLibrary, REV4_P7_FoldersOfDistributions_AreSearched) {
+  // Distributions, Talos, and what an administrator names.
+  for (const char* folder : {"/usr/lib", "/lib", "/usr/local/glibc/usr/lib", "/opt/driver/lib"}) {
+    const std::string root = folder_ + std::string(folder) + "-root";
+    std::filesystem::create_directories(root + folder);
+    const std::string file = root + folder + "/" + kLibrary;
+    std::ofstream(file) << "x";
+    EXPECT_EQ(FindLibrary(root, {"/opt/driver/lib"}), file);
+  }
+}
+
+TEST_F(NvmlLibrary, REV4_P7_AbsoluteLink_LeadsToAFileOfTheDriversRoot) {
+  std::filesystem::create_directories(folder_ + "/usr/lib64");
+  std::filesystem::create_directories(folder_ + "/opt/driver");
+  std::ofstream(folder_ + "/opt/driver/libnvidia-ml.so.580.1") << "x";
+  std::filesystem::create_symlink("/opt/driver/libnvidia-ml.so.580.1",
+                                  folder_ + "/usr/lib64/libnvidia-ml.so.1");
+  EXPECT_EQ(FindLibrary(folder_), folder_ + "/opt/driver/libnvidia-ml.so.580.1");
+}
+
+TEST_F(NvmlLibrary, REV4_P7_LinkedFolder_IsFollowedAndListedOnce) {
+  std::filesystem::create_directories(folder_ + "/opt/driver");
+  std::filesystem::create_directories(folder_ + "/usr/lib");
+  std::filesystem::create_directory_symlink("/opt/driver", folder_ + "/usr/lib64");
+  std::filesystem::create_directory_symlink("usr/lib64", folder_ + "/lib64");
+  EXPECT_EQ(LibraryFolders(folder_, {"/usr/lib64", "/none"}),
+            (std::vector<std::string>{"/opt/driver", "/", "/usr/lib"}));
+}
+
+TEST_F(NvmlLibrary, REV4_P7_RootOfTheFileSystem_IsADriversRootToo) {
+  EXPECT_EQ(ResolveIn("/", "/proc/self/exe/.."), std::nullopt);
+  EXPECT_EQ(ResolveIn("/", "/"), "/");
+  EXPECT_EQ(ResolveIn("/", folder_), folder_);
+  EXPECT_EQ(ResolveIn(folder_, "/"), "/");
+  EXPECT_EQ(ResolveIn(folder_, "/../.."), "/");
+}
+
 TEST_F(NvmlLibrary, REV3_N17_ErrorIsSaidInNvmlsWords) {
   const auto fabrics = FabricsOf("GB200,15,0,0,0,0");
   ASSERT_FALSE(fabrics);

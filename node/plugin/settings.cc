@@ -1,6 +1,7 @@
 #include "node/plugin/settings.h"
 
 #include <map>
+#include <sstream>
 
 #include "controller/api/feature_gates.h"
 #include "controller/api/names.h"
@@ -24,6 +25,7 @@ struct Given {
   std::string imex_mode = "driverManaged";
   std::string imex_isolation = "domain";
   std::string host_driver_root = {};
+  std::string library_folders = {};
   const CLI::Option* driver_root = nullptr;
   double qps = 0;
   int burst = 0;
@@ -100,6 +102,18 @@ std::string CheckPlaces(const Settings& settings) {
   return {};
 }
 
+std::string ReadLibraryFolders(const Given& given, Settings& settings) {
+  std::istringstream text(given.library_folders);
+  for (std::string folder; std::getline(text, folder, ':');) {
+    if (!folder.starts_with('/')) {
+      return "--nvidia-driver-library-paths " + Quoted(given.library_folders) +
+             " must be paths that begin with a /, separated by colons";
+    }
+    settings.library_folders.push_back(folder);
+  }
+  return {};
+}
+
 void AddGiven(CLI::App& app, Settings& settings, Given& given) {
   app.option_defaults()->group("Node and domains");
   Add(app, "--node-name", "NODE_NAME", settings.node, "This node; required")->required();
@@ -137,6 +151,8 @@ void AddPlaces(CLI::App& app, Settings& settings, Given& given) {
       "Old name of --nvidia-driver-root");
   Add(app, "--container-driver-root", "DRIVER_ROOT_CTR_PATH", settings.driver_root,
       "Root of NVIDIA's driver in the plugin's container (/driver-root)");
+  Add(app, "--nvidia-driver-library-paths", "NVIDIA_DRIVER_LIBRARY_PATHS", given.library_folders,
+      "Further folders of NVIDIA's libraries below the driver's root, separated by colons");
   Add(app, "--nvidia-cdi-hook-path", "NVIDIA_CDI_HOOK_PATH", settings.hook,
       "Path of nvidia-cdi-hook on the host (a copy of this container's /usr/bin/nvidia-cdi-hook, "
       "if it exists)");
@@ -210,6 +226,7 @@ Parsed Parse(const std::vector<std::string>& arguments) {
     parsed.settings.host_driver_root = given.host_driver_root;
   }
   std::string wrong = CheckPlaces(parsed.settings);
+  if (wrong.empty()) wrong = ReadLibraryFolders(given, parsed.settings);
   if (wrong.empty()) wrong = ReadGates(given, parsed.settings);
   if (wrong.empty()) wrong = ReadImex(given, parsed.settings);
   if (!wrong.empty()) parsed.exit = command_line::Misused(wrong + "\n");

@@ -32,6 +32,8 @@ struct Settings : command_line::CommonSettings {
   std::string cdi_folder = "/etc/cdi";
   std::string host_driver_root = "/";
   std::string driver_root = "/driver-root";  // The same folder in this container.
+  // Further folders of NVIDIA's libraries, below the driver's root.
+  std::vector<std::string> library_folders = {};
   std::string hook = {};  // Path on the host. If empty, a copy of cdom's own, if it has one.
   std::string config_template = "/templates/compute-domain-daemon-config.tmpl.cfg";
   std::string devices = {};  // Replaces /proc/devices. Empty if it does not.

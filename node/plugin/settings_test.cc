@@ -111,6 +111,13 @@ TEST(PluginSettings, RootOfTheDriverHasTwoNamesAndThoseOfNowGoFirst) {
   ::unsetenv("HOST_DRIVER_ROOT");
 }
 
+TEST(PluginSettings, REV4_P7_FoldersOfLibraries_AreSeparatedByColons) {
+  EXPECT_EQ(Good({"--nvidia-driver-library-paths", "/opt/lib:/usr/local/lib"}).library_folders,
+            (std::vector<std::string>{"/opt/lib", "/usr/local/lib"}));
+  EXPECT_TRUE(Names(WrongOnNode({"--nvidia-driver-library-paths", "/opt/lib:lib"}),
+                    "--nvidia-driver-library-paths"));
+}
+
 TEST(PluginSettings, WithoutADriverTheCapabilityIsUnderItsRoot) {
   const Settings settings = Good({"--proc-devices", "/alt", "--container-driver-root", "/root"});
   EXPECT_EQ(settings.DevicesPath(), "/alt");

@@ -4,6 +4,7 @@ import contextlib
 import json
 import pathlib
 import re
+import shutil
 import subprocess
 import tempfile
 import urllib.request
@@ -263,8 +264,9 @@ class Plugin:
 
     def _make_driver(self, driver):
         (driver / "dev/nvidia0").symlink_to("/dev/null")
-        library = driver / "usr/lib64/libnvidia-ml.so.1"
-        library.symlink_to(self._programs.parent / "node/nvml/libnvml_stand_in.so")
+        library = driver / "usr/lib64/libnvidia-ml.so.580.95.05"
+        shutil.copy(self._programs.parent / "node/nvml/libnvml_stand_in.so", library)
+        (library.parent / "libnvidia-ml.so.1").symlink_to(library.name)
         (driver / "proc/driver/nvidia/capabilities/fabric-imex-mgmt").write_text(
             "DeviceFileMinor: 512\nDeviceFileMode: 438\nDeviceFileModify: 0\n")
 

@@ -41,27 +41,34 @@ std::vector<std::string> NamesIn(const std::string& folder) {
   return names;
 }
 
-// Folders that are links are skipped, because the folder behind the link is searched, too.
 bool IsLink(const std::string& path) {
   std::error_code error;
   return fs::is_symlink(path, error);
 }
 
-void FindLibraries(const std::string& root, const std::string& version, DriverFiles& files) {
+// A library of which two folders have a name is listed once, where its file is.
+void FindLibraries(const std::string& root, const std::string& version,
+                   const std::vector<std::string>& more, DriverFiles& files) {
   const std::string end = ".so." + version;
-  for (const std::string_view folder : nvml::kLibraryFolders) {
-    const std::string path = root + std::string(folder);
-    if (IsLink(path) || IsLink(fs::path(path).parent_path())) continue;
-    const std::vector<std::string> names = NamesIn(path);
+  const std::string base = root == "/" ? "" : root;
+  for (const std::string& folder : nvml::LibraryFolders(root, more)) {
+    const std::string path = folder == "/" ? "" : folder;
+    const std::vector<std::string> names = NamesIn(base + folder);
     for (const std::string& name : names) {
-      if (!name.ends_with(end) || IsLink(path + "/" + name)) continue;
-      DriverFiles::Library library = {.path = std::string(folder) + "/" + name};
+      if (!name.ends_with(end)) continue;
+      const auto file = nvml::ResolveIn(root, path + "/" + name);
+      std::error_code error;
+      if (!file || !file->ends_with(end) || !fs::is_regular_file(base + *file, error) ||
+          std::ranges::find(files.libraries, *file, &DriverFiles::Library::path) !=
+              files.libraries.end()) {
+        continue;
+      }
+      DriverFiles::Library library = {.path = *file};
       const std::string stem = name.substr(0, name.size() - version.size());  // "libcuda.so."
       for (const std::string& other : names) {
         const bool may_be = other.starts_with(stem) || other + "." == stem;
-        std::error_code error;
-        if (may_be && IsLink(path + "/" + other) &&
-            fs::equivalent(path + "/" + other, path + "/" + name, error)) {
+        if (may_be && other != name && IsLink(base + path + "/" + other) &&
+            nvml::ResolveIn(root, path + "/" + other) == file) {
           library.names.push_back(other);
         }
       }
@@ -151,10 +158,11 @@ void AddHooks(const DriverFiles& files, const BaseSpecOptions& options, cdi::Edi
 
 }  // namespace
 
-DriverFiles FindDriverFiles(const std::string& root, const std::string& version) {
+DriverFiles FindDriverFiles(const std::string& root, const std::string& version,
+                            const std::vector<std::string>& more) {
   const std::string base = root == "/" ? "" : root;
   DriverFiles files;
-  FindLibraries(base, version, files);
+  FindLibraries(root, version, more, files);
   FindPrograms(base, files);
   FindOthers(base, version, files);
   FindDevices(base, files);

@@ -22,8 +22,10 @@ struct DriverFiles {
   std::vector<cdi::DeviceNode> devices = {};
 };
 
-// Finds the files of this version of the driver. Omits files that do not exist.
-[[nodiscard]] DriverFiles FindDriverFiles(const std::string& root, const std::string& version);
+// Finds the files of this version of the driver. Omits files that do not exist. Searches libraries
+// in nvml::LibraryFolders(root, more).
+[[nodiscard]] DriverFiles FindDriverFiles(const std::string& root, const std::string& version,
+                                          const std::vector<std::string>& more = {});
 
 // Returns a PATH for programs that run in a driver's root: the folders that FindDriverFiles()
 // searches.

@@ -53,7 +53,8 @@ Result<std::optional<cdi::DeviceNode>> Management(const HostPaths& paths,
 }
 
 Result<void> ReadDriver(const HostPaths& paths, const HostNeeds& needs, Host& host) {
-  const std::string file = TRY(nvml::FindLibrary(paths.driver_root).map_error(NotThere));
+  const std::string file =
+      TRY(nvml::FindLibrary(paths.driver_root, paths.library_folders).map_error(NotThere));
   const nvml::Library library = TRY(nvml::Library::Open(file).map_error(NotThere));
   host.driver_version = TRY(library.DriverVersion().map_error(NotThere));
   if (needs.daemons && !nvml::KnowsNames(host.driver_version)) {
@@ -97,7 +98,7 @@ nvml::Strictness StrictnessOn(const std::string& driver_root, const HostNeeds& n
 
 std::string DriverMark(const HostPaths& paths) {
   std::string mark = base::ReadFile(paths.devices, kTextMax).value_or("");
-  const auto library = nvml::FindLibrary(paths.driver_root);
+  const auto library = nvml::FindLibrary(paths.driver_root, paths.library_folders);
   struct stat file = {};
   if (!library || ::stat(library->c_str(), &file) != 0) return mark;
   for (const auto number : {static_cast<std::uint64_t>(file.st_dev), file.st_ino,

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "node/cdi/spec.h"
 #include "node/nvml/fabric.h"
@@ -14,6 +15,8 @@ namespace plugin {
 
 struct HostPaths {
   std::string driver_root = "/driver-root";  // As seen by the plugin.
+  // Further folders of NVIDIA's libraries, below `driver_root`.
+  std::vector<std::string> library_folders = {};
   std::string devices = "/proc/devices";
   std::string capability = "/proc/driver/nvidia/capabilities/fabric-imex-mgmt";
 };

@@ -180,6 +180,25 @@ TEST_F(OnANode, TheDriversFilesAreFoundByItsVersion) {
             (std::vector<std::string>{"/usr/bin/nvidia-imex", "/opt/bin/nvidia-imex-ctl"}));
 }
 
+TEST_F(OnANode, REV4_P7_LibrariesAreFoundWhereNvmlIs) {
+  Put("root/opt/driver/libcuda.so.580.1", "");
+  fs::create_symlink("libcuda.so.580.1", Path("root/opt/driver/libcuda.so.1"));
+  fs::create_directories(Path("root/usr"));
+  fs::create_directory_symlink("/opt/driver", Path("root/usr/lib64"));
+  fs::create_directory_symlink("usr/lib64", Path("root/lib64"));
+  Put("root/mine/libnvidia-cfg.so.580.1", "");
+  // A library that is a link into a folder that is not searched.
+  Put("root/store/libnvidia-ml.so.580.1", "");
+  fs::create_symlink("/store/libnvidia-ml.so.580.1", Path("root/mine/libnvidia-ml.so.580.1"));
+  const DriverFiles files = FindDriverFiles(Path("root"), "580.1", {"/mine"});
+  std::vector<std::string> paths;
+  for (const auto& library : files.libraries) paths.push_back(library.path);
+  EXPECT_EQ(paths, (std::vector<std::string>{"/mine/libnvidia-cfg.so.580.1",
+                                             "/store/libnvidia-ml.so.580.1",
+                                             "/opt/driver/libcuda.so.580.1"}));
+  EXPECT_EQ(files.libraries.back().names, std::vector<std::string>{"libcuda.so.1"});
+}
+
 TEST_F(OnANode, REV3_N12_ProgramsAreFoundWhereAnAdministratorInstalls) {
   Put("root/usr/local/bin/nvidia-imex", "");
   Put("root/usr/local/sbin/nvidia-imex-ctl", "");

@@ -32,7 +32,14 @@ Result<HostWatcher::Read> HostWatcher::ReadAll(const Settings& settings, const H
               .daemons = !settings.host_managed,
               .partitions = settings.partitions}));
   const std::string& version = read.host.driver_version;
-  const DriverFiles files = FindDriverFiles(settings.driver_root, version);
+  const DriverFiles files =
+      FindDriverFiles(settings.driver_root, version, settings.library_folders);
+  if (!settings.host_managed && files.libraries.empty()) {
+    return base::Fail(ErrorCode::kNotFound,
+                      "no library of NVIDIA's driver " + version + ", such as libcuda.so." +
+                          version + ", is under its root " + settings.driver_root +
+                          ": name their folder there (NVIDIA_DRIVER_LIBRARY_PATHS)");
+  }
   if (!settings.host_managed && !read.host.clique.empty() && !HasGpu(files)) {
     return base::Unavailable(
         "no device of a GPU exists, such as /dev/nvidia0 in the driver's root: "

@@ -30,7 +30,8 @@ class HostWatcherTest : public fixtures::InFolder {
     fs::create_directories(Path("root/usr/lib64"));
     fs::create_directories(Path("root/dev"));
     fs::create_directories(Path("cdi"));
-    fs::copy_file(CDOM_NVML_STAND_IN, Path("root/usr/lib64/libnvidia-ml.so.1"));
+    fs::copy_file(CDOM_NVML_STAND_IN, Path("root/usr/lib64/libnvidia-ml.so.580.95.05"));
+    fs::create_symlink("libnvidia-ml.so.580.95.05", Path("root/usr/lib64/libnvidia-ml.so.1"));
     settings_.driver_root = Path("root");
     settings_.devices = Path("devices");
     settings_.plugins_folder = Path("plugins");
@@ -115,6 +116,23 @@ TEST_F(HostWatcherTest, REV3_N11_DriverThatChangedIsReadAtOnce) {
   static_cast<void>(Read());
   EXPECT_EQ(state_->self.channel_major, 234);
   EXPECT_FALSE(state_->NoticeOtherDriver());
+}
+
+TEST_F(HostWatcherTest, REV4_P7_DriverWithoutLibraries_IsAnError) {
+  MakeGpu();
+  fs::rename(Path("root/usr/lib64/libnvidia-ml.so.580.95.05"), Path("root/usr/lib64/other"));
+  fs::remove(Path("root/usr/lib64/libnvidia-ml.so.1"));
+  fs::create_symlink("other", Path("root/usr/lib64/libnvidia-ml.so.1"));
+  static_cast<void>(Read());
+  EXPECT_FALSE(state_->host);
+  EXPECT_NE(state_->host_trouble.find("no library of NVIDIA's driver 580.95.05"),
+            std::string::npos);
+  EXPECT_NE(state_->host_trouble.find("NVIDIA_DRIVER_LIBRARY_PATHS"), std::string::npos);
+  Put("root/opt/driver/libcuda.so.580.95.05", "");
+  settings_.library_folders = {"/opt/driver"};
+  clock_.Advance(std::chrono::minutes(1));
+  static_cast<void>(Read());
+  EXPECT_TRUE(state_->host);
 }
 
 }  // namespace

@@ -58,6 +58,7 @@ struct PluginState {
   }
   [[nodiscard]] HostPaths host_paths() const {
     return {.driver_root = settings.driver_root,
+            .library_folders = settings.library_folders,
             .devices = settings.DevicesPath(),
             .capability = settings.CapabilityPath()};
   }

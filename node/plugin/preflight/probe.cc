@@ -31,7 +31,7 @@ constexpr const char* kUnit = "/system.slice/nvidia-imex.service";
 
 void ProbeDriver(const Settings& settings, NodeProbe& found) {
   const auto read = [&]() -> base::Result<void> {
-    const std::string file = TRY(nvml::FindLibrary(settings.driver_root));
+    const std::string file = TRY(nvml::FindLibrary(settings.driver_root, settings.library_folders));
     const nvml::Library library = TRY(nvml::Library::Open(file));
     found.driver_version = TRY(library.DriverVersion());
     found.library = file;
