@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <filesystem>
@@ -613,6 +614,31 @@ TEST_F(KubeletService, AStreamEndsWhenItsKubeletLeavesAndWithTheService) {
   }
   EXPECT_TRUE(stream->Finish().ok());
   service.reset();
+}
+
+// A kubelet keeps its connection, and asks for the stream again as soon as it ends.
+TEST_F(KubeletService, REV4_P9_OneSocket_EndsWhileItsKubeletAsksAgain) {
+  auto service = StartWith(UnderRoot(60, folder_.path()));
+  const std::string endpoint = service->endpoint();
+  const auto channel = Dial(endpoint);
+  std::atomic<bool> is_over = false;
+  std::jthread kubelet([&] {
+    const auto stub = v1alpha1::DRAResourceHealth::NewStub(channel);
+    while (!is_over) {
+      grpc::ClientContext context;
+      SetDeadline(context);
+      v1alpha1::NodeWatchResourcesResponse heard;
+      const auto stream = stub->NodeWatchResources(&context, {});
+      while (stream->Read(&heard)) {
+      }
+      static_cast<void>(stream->Finish());
+    }
+  });
+  pluginregistration::PluginInfo info;
+  EXPECT_TRUE(GetInfo(channel, info).ok());
+  service.reset();
+  is_over = true;
+  EXPECT_FALSE(std::filesystem::exists(endpoint));
 }
 
 TEST_F(KubeletService, NoMoreThan8ListenAtOnce) {

@@ -3,6 +3,7 @@
 #include <linux/capability.h>
 #include <malloc.h>
 
+#include <array>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -30,6 +31,15 @@
 #include "pkg/kube/runtime/wait.h"
 
 namespace {
+
+constexpr auto kEnds = std::to_array<int>({SIGTERM, SIGINT, SIGHUP, SIGQUIT});
+
+void BlockSignals() {
+  sigset_t ends;
+  sigemptyset(&ends);
+  for (const int signal : kEnds) sigaddset(&ends, signal);
+  pthread_sigmask(SIG_BLOCK, &ends, nullptr);
+}
 
 // Drops capabilities, because root owns everything that the plugin reads and writes. `kept` are
 // those that the process still needs.
@@ -70,9 +80,9 @@ int Serve(const plugin::Settings& settings, command_line::Frame& frame) {
   command_line::SayUnused(settings.unused_flags, logger);
   // If devices are read from another file than the kernel's, so are the driver's files.
   if (settings.devices.empty()) plugin::UnmountProcMasks(logger);
-  auto reader =
-      StartReader(settings, logger);  // Before any other thread, which would keep its own.
-  frame.HandleSignals({SIGTERM, SIGINT, SIGHUP, SIGQUIT});
+  BlockSignals();  // In each thread: another one than the thread that handles them would take them.
+  auto reader = StartReader(settings, logger);  // Before threads that must not have its rights.
+  frame.HandleSignals({kEnds.begin(), kEnds.end()});
   return command_line::StatusOf(plugin::Run(settings, frame, std::move(reader)));
 }
 

@@ -145,6 +145,10 @@ class Plugin:
     def end(self):
         self._process.end()
 
+    def exit_status(self):
+        """None while it runs."""
+        return self._process.status()
+
     def has_ended(self):
         return not self._process.is_running()
 
