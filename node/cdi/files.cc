@@ -52,6 +52,10 @@ Result<void> SyncFolder(const std::string& folder) {
 
 }  // namespace
 
+bool IsBaseDevice(std::string_view name) {
+  return name.starts_with(kBaseKind) && name.substr(kBaseKind.size()).starts_with('=');
+}
+
 std::string ClaimFile(std::string_view uid) {
   CHECK(IsFileSafe(uid));
   return std::string(kClaimPrefix).append(uid).append(kSuffix);

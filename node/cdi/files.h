@@ -18,6 +18,8 @@ inline constexpr std::string_view kBaseKind = "k8s.compute-domain.nvidia.com/dev
 inline constexpr std::string_view kClaimKind = "k8s.compute-domain.nvidia.com/claim";
 inline constexpr std::string_view kBaseFile = "k8s.compute-domain.nvidia.com-device_base.yaml";
 
+// Returns whether the name of a CDI device is one of NVIDIA's driver, whose file is kBaseFile.
+[[nodiscard]] bool IsBaseDevice(std::string_view name);
 // Returns the name of a claim's file. REQUIRES: IsFileSafe(uid).
 [[nodiscard]] std::string ClaimFile(std::string_view uid);
 // Returns whether `uid` may be part of a path: letters, digits and dashes, at most 64.

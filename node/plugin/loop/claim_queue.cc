@@ -185,9 +185,9 @@ NodeObservation ClaimQueue::Observe(const ClaimRequest& request) const {
   observed.has_spec = !spec || *spec;
   if (spec) observed.spec = *spec;
   const Wanted* wanted = request.wanted();
+  ObserveDaemonFiles(request, observed);
   if (wanted == nullptr || state_.api == nullptr) return observed;
   const std::string& domain = wanted->config.domain;
-  observed.has_folder = HasDomainFolder(state_.self.folder, domain);
   if (const auto known = state_.api->domains().Find(domain)) {
     observed.domain = known->domain;
   } else {
@@ -195,6 +195,19 @@ NodeObservation ClaimQueue::Observe(const ClaimRequest& request) const {
   }
   observed.is_ready = NeedsReadiness(request, observed) && readiness_.IsReady(domain);
   return observed;
+}
+
+// What a daemon's claim names besides its own CDI file.
+void ClaimQueue::ObserveDaemonFiles(const ClaimRequest& request, NodeObservation& observed) const {
+  const auto& claims = state_.checkpoint_file.checkpoint().claims;
+  const auto it = claims.find(request.name.uid);
+  std::optional<Use> use = it == claims.end() ? std::nullopt : UseOf(it->second);
+  if (const Wanted* wanted = request.wanted()) {
+    use = Use{.type = wanted->name.type, .domain = wanted->config.domain};
+  }
+  if (!use || use->type != DeviceType::kDaemon || !IsUid(use->domain)) return;
+  observed.has_driver_spec = state_.HasDriverSpec();
+  observed.has_folder = HasDomainFolder(state_.self.folder, use->domain);
 }
 
 bool ClaimQueue::NeedsReadiness(const ClaimRequest& request,

@@ -78,6 +78,7 @@ class ClaimQueue {
   [[nodiscard]] ClaimStep Decide(ClaimRequest& request);
   [[nodiscard]] ClaimStep DecidePrepare(ClaimRequest& request);
   [[nodiscard]] NodeObservation Observe(const ClaimRequest& request) const;
+  void ObserveDaemonFiles(const ClaimRequest& request, NodeObservation& observed) const;
   // Returns whether the label of the claim's domain may stay for a while after its unprepare.
   [[nodiscard]] bool KeepsLabel(const ClaimRequest& request) const;
   // Returns whether the claim is for a channel that needs the domain to be ready here.

@@ -8,6 +8,7 @@
 #include <stop_token>
 
 #include "node/cdi/files.h"
+#include "node/plugin/host/domain_dirs.h"
 #include "pkg/base/testing/manual_clock.h"
 #include "pkg/http/testing/fake_credentials.h"
 #include "pkg/kube/testing/fakes.h"
@@ -109,6 +110,23 @@ TEST_F(ClaimQueueTest, WithoutItsFileWhatWasPreparedIsNotHandedOut) {
   Ask(Operation::kPrepare);
   static_cast<void>(queue_->Turn());
   EXPECT_FALSE(answers_);
+}
+
+TEST_F(ClaimQueueTest, REV4_P11_PreparedDaemon_IsAnsweredOnceAllItsFilesExist) {
+  settings_.config_template = folder_ + "/template";
+  std::ofstream(settings_.config_template) << "A=1\n";
+  Note(DeviceType::kDaemon, {"k8s.compute-domain.nvidia.com/device=all", "k=1"});
+  PutSpec();
+  Ask(Operation::kPrepare);
+  static_cast<void>(queue_->Turn());
+  EXPECT_FALSE(answers_);
+  ASSERT_TRUE(cdi::ReplaceFile(
+      settings_.cdi_folder, std::string(cdi::kBaseFile),
+      cdi::Render({.kind = std::string(cdi::kBaseKind), .devices = {{.name = "all"}}})));
+  static_cast<void>(queue_->Turn());
+  ASSERT_TRUE(answers_);
+  EXPECT_EQ(answers_->at(kUid).error, "");
+  EXPECT_TRUE(HasDomainFolder(settings_.Folder(), kDomain));
 }
 
 TEST_F(ClaimQueueTest, H9_WhatItWaitsForIsAnsweredAt40Seconds) {

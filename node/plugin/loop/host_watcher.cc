@@ -6,7 +6,6 @@
 #include "node/plugin/host/base_spec.h"
 #include "node/plugin/host/domain_dirs.h"
 #include "pkg/base/capabilities.h"
-#include "pkg/base/file.h"
 #include "pkg/base/rfc3339.h"
 
 namespace plugin {
@@ -14,7 +13,6 @@ namespace plugin {
 using base::ErrorCode, base::Result;
 
 constexpr std::chrono::minutes kPeriod{10};
-constexpr std::size_t kBaseSpecMax = std::size_t{4} << 20U;
 // A fabric that forms, or a device that is missing, will be ready soon. A lost GPU will not.
 constexpr base::BackoffPolicy kSoon = {.first = std::chrono::seconds(2),
                                        .most = std::chrono::seconds(10)};
@@ -52,8 +50,10 @@ Result<HostWatcher::Read> HostWatcher::ReadAll(const Settings& settings, const H
 
 void HostWatcher::Turn() {
   const TimePoint now = state_.clock.Now();
+  // Daemons whose containers start again in place need the file, too.
+  const bool is_lost = state_.host && !state_.HasDriverSpec();
   // A failed read is not repeated sooner because the host is outdated.
-  const bool is_outdated = state_.is_host_outdated && said_.empty();
+  const bool is_outdated = (state_.is_host_outdated || is_lost) && said_.empty();
   if (reading_ || (now < next_ && !is_outdated)) return;
   const Settings& settings = state_.settings;
   if (!hook_) {
@@ -108,11 +108,9 @@ void HostWatcher::Take(const Result<Read>& read) {
 
 Result<void> HostWatcher::TakeOver(const Read& read) {
   // Writes only a changed spec: a container runtime then reads all CDI specs again.
-  const std::string& folder = state_.settings.cdi_folder;
-  const std::string base_file(cdi::kBaseFile);
-  const auto on_disk = base::ReadFile(folder + "/" + base_file, kBaseSpecMax);
-  if (!on_disk || *on_disk != read.base_spec) {
-    TRY(cdi::ReplaceFile(folder, base_file, read.base_spec));
+  state_.driver_spec = read.base_spec;
+  if (!state_.HasDriverSpec()) {
+    TRY(cdi::ReplaceFile(state_.settings.cdi_folder, std::string(cdi::kBaseFile), read.base_spec));
   }
   state_.driver_mark = read.mark;
   state_.is_host_outdated = false;

@@ -135,5 +135,30 @@ TEST_F(HostWatcherTest, REV4_P7_DriverWithoutLibraries_IsAnError) {
   EXPECT_TRUE(state_->host);
 }
 
+TEST_F(HostWatcherTest, REV4_P11_CdiFileOfTheDriverThatIsLostOrChanged_IsWrittenAgain) {
+  MakeGpu();
+  EXPECT_FALSE(state_->HasDriverSpec());
+  static_cast<void>(Read());
+  EXPECT_TRUE(state_->HasDriverSpec());
+  const std::string file = settings_.cdi_folder + "/" + std::string(cdi::kBaseFile);
+  fs::remove(file);
+  EXPECT_FALSE(state_->HasDriverSpec());
+  static_cast<void>(Read());
+  EXPECT_TRUE(state_->HasDriverSpec());
+  Put("cdi/" + std::string(cdi::kBaseFile), "{}");
+  EXPECT_FALSE(state_->HasDriverSpec());
+  static_cast<void>(Read());
+  EXPECT_TRUE(state_->HasDriverSpec());
+}
+
+TEST_F(HostWatcherTest, REV4_P11_CdiFileBeforeTheDriverIsRead_MustBeASpec) {
+  MakeGpu();
+  static_cast<void>(Read());
+  state_.emplace(settings_, clock_, log_, tasks_, metrics_, "boot");
+  EXPECT_TRUE(state_->HasDriverSpec());
+  Put("cdi/" + std::string(cdi::kBaseFile), "{\"cdiVersion\":");
+  EXPECT_FALSE(state_->HasDriverSpec());
+}
+
 }  // namespace
 }  // namespace plugin

@@ -2,9 +2,19 @@
 
 #include <utility>
 
+#include "node/cdi/files.h"
+#include "pkg/base/file.h"
+
 namespace plugin {
 
 using base::Result;
+
+bool PluginState::HasDriverSpec() const {
+  const std::string path = settings.cdi_folder + "/" + std::string(cdi::kBaseFile);
+  const auto text = base::ReadFile(path, kDriverSpecMax);
+  if (!text) return false;
+  return driver_spec.empty() ? cdi::Parse(*text, path).has_value() : *text == driver_spec;
+}
 
 bool PluginState::NoticeOtherDriver() {
   if (DriverMark(host_paths()) == driver_mark) return false;

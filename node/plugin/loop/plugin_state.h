@@ -21,6 +21,8 @@
 
 namespace plugin {
 
+inline constexpr std::size_t kDriverSpecMax = std::size_t{4} << 20U;
+
 struct PluginState {
   const Settings& settings;
   const base::Clock& clock;
@@ -34,6 +36,7 @@ struct PluginState {
   // Empty until the host is read.
   std::optional<Host> host = {};
   std::string driver_mark = {};   // DriverMark() of the driver that was read.
+  std::string driver_spec = {};   // Text of the driver's CDI file. Empty until the host is read.
   bool is_host_outdated = false;  // The driver has changed and must be read again.
   std::string host_trouble =
       {};  // Why the host is not read, or what is wrong with it now. Empty if all is well.
@@ -62,6 +65,9 @@ struct PluginState {
             .devices = settings.DevicesPath(),
             .capability = settings.CapabilityPath()};
   }
+  // Returns whether the driver's CDI file is as it was written. Before the host is read: whether a
+  // CDI spec is there.
+  [[nodiscard]] bool HasDriverSpec() const;
   // Returns whether the driver differs from the one that was read. Then it is read soon.
   [[nodiscard]] bool NoticeOtherDriver();
   // Returns whether the cache has the domain and it is not being deleted.

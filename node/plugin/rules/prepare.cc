@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "node/cdi/files.h"
 #include "node/plugin/rules/claim_devices.h"
 #include "node/plugin/rules/go_json.h"
 #include "pkg/base/rfc3339.h"
@@ -12,6 +13,8 @@ namespace plugin {
 namespace {
 
 constexpr const char* kWithdrawn = "the kubelet has cancelled the call";
+constexpr const char* kNoDriverSpec =
+    "the CDI file of NVIDIA's driver is missing or changed, and is written again";
 
 ClaimStep Refuse(std::string why) { return AnswerKubelet{.error = std::move(why)}; }
 
@@ -38,6 +41,26 @@ const CheckpointClaim* HolderOf(const Wanted& wanted, const std::string& uid,
     }
   }
   return nullptr;
+}
+
+bool NamesDriver(const CheckpointClaim& entry) {
+  return std::ranges::any_of(entry.groups, [](const PreparedGroup& group) {
+    return std::ranges::any_of(group.devices, [](const PreparedDevice& device) {
+      return std::ranges::any_of(device.cdi_ids, cdi::IsBaseDevice);
+    });
+  });
+}
+
+// Returns the next step to restore what a prepared claim names besides its own CDI file. Empty if
+// nothing is missing.
+std::optional<ClaimStep> RestoreShared(const CheckpointClaim& entry,
+                                       const NodeObservation& observed) {
+  if (NamesDriver(entry) && !observed.has_driver_spec) return WaitFor(observed, kNoDriverSpec);
+  const auto use = UseOf(entry);
+  if (use && use->type == DeviceType::kDaemon && !observed.has_folder) {
+    return CreateDomainFolder{use->domain};
+  }
+  return {};
 }
 
 // Returns whether containers find the claim's devices: in its CDI file, or because it has none.
@@ -127,6 +150,8 @@ ClaimStep StartClaim(const NodeIdentity& self, const ClaimToPrepare& claim,
     if (auto step = NodeFor(self, domain, checkpoint, observed)) return *std::move(step);
   } else if (!observed.has_folder) {
     return CreateDomainFolder{domain};
+  } else if (!observed.has_driver_spec) {
+    return WaitFor(observed, kNoDriverSpec);
   }
   ClaimDevices devices = ClaimDevicesOf(self, claim.uid, wanted, *observed.domain);
   if (devices.spec.devices.empty()) {
@@ -169,7 +194,10 @@ bool IsLabelNeeded(const std::string& domain, const std::string& but,
   return std::ranges::any_of(checkpoint.claims, [&](const auto& other) {
     if (other.first == but || other.second.state == ClaimState::kAborted) return false;
     const auto use = UseOf(other.second);
-    return !use || (use->type == DeviceType::kChannel && use->domain == domain);
+    // An invalid claim that was never answered holds no device, and is never prepared. Another
+    // plugin may have taken it in.
+    if (!use) return other.second.state == ClaimState::kCompleted || other.second.status.IsNull();
+    return use->type == DeviceType::kChannel && use->domain == domain;
   });
 }
 
@@ -180,7 +208,10 @@ ClaimStep Prepare(const NodeIdentity& self, const std::string& uid, const ClaimT
   const auto it = checkpoint.claims.find(uid);
   const CheckpointClaim* entry = it != checkpoint.claims.end() ? &it->second : nullptr;
   const bool is_completed = entry != nullptr && entry->state == ClaimState::kCompleted;
-  if (is_completed && IsResolvable(*entry, observed)) return AnswerKubelet{entry->groups};
+  if (is_completed) {
+    if (auto step = RestoreShared(*entry, observed)) return *std::move(step);
+    if (IsResolvable(*entry, observed)) return AnswerKubelet{entry->groups};
+  }
   if (claim == nullptr) return FetchClaim();
   if (is_completed) return RestoreSpec(self, *claim, *entry, observed);
   if (std::string why = Objection(self, *claim, observed); !why.empty()) {

@@ -43,6 +43,8 @@ struct NodeObservation {
   std::string node_domain = {};  // Domain in the node's label. Empty if it has none.
   // The node is Ready in the domain; if the host runs IMEX, that IMEX is ready.
   bool is_ready = false;
+  // The CDI file of NVIDIA's driver is as written. Daemons' claims name it.
+  bool has_driver_spec = false;
   bool has_folder = false;             // The domain has a folder with the IMEX template.
   bool has_spec = false;               // The claim has a CDI file, readable or not.
   std::optional<cdi::Spec> spec = {};  // Its content. Empty if unreadable.
@@ -123,7 +125,7 @@ struct Use {
 // Empty if the entry has no such information.
 [[nodiscard]] std::optional<Use> UseOf(const CheckpointClaim& claim);
 // Returns whether a claim other than `but` needs the node's label to have this domain. An entry
-// with unknown use may need any domain.
+// that does not tell its use may need any domain.
 [[nodiscard]] bool IsLabelNeeded(const std::string& domain, const std::string& but,
                                  const Checkpoint& checkpoint);
 

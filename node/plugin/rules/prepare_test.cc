@@ -64,6 +64,7 @@ struct Node {
   Checkpoint checkpoint = {};
   std::string label = {};
   std::map<std::string, cdi::Spec> specs = {};
+  bool has_driver_spec = true;
   bool has_folder = false;
   bool is_ready = true;
   NodeObservation known = {.domain = DomainIdentity{.uid = kDomain, .name = "dom", .ns = "train"},
@@ -74,6 +75,7 @@ struct Node {
     NodeObservation observed = known;
     observed.node_domain = label;
     observed.is_ready = is_ready;
+    observed.has_driver_spec = has_driver_spec;
     observed.has_folder = has_folder;
     const auto it = specs.find(uid);
     observed.has_spec = it != specs.end();
@@ -191,6 +193,30 @@ TEST(Prepare, ADaemonIsGivenItsDomainAndItsFolder) {
   EXPECT_EQ(edits.mounts[0].container_path, "/imexd");
   EXPECT_EQ(edits.nodes, std::vector{*node.self.management});
   EXPECT_EQ(node.label, "");
+}
+
+TEST(Prepare, REV4_P11_DaemonWithoutTheDriversCdiFile_Waits) {
+  Node node;
+  node.has_driver_spec = false;
+  EXPECT_TRUE(Waits(node.PrepareAll(kDaemon)));
+  EXPECT_TRUE(node.specs.empty());
+  node.has_driver_spec = true;
+  ASSERT_TRUE(IsPrepared(node.PrepareAll(kDaemon)));
+  // It is lost afterwards; the plugin may have been restarted, and reads the entry alone.
+  node.has_driver_spec = false;
+  EXPECT_TRUE(Waits(node.PrepareUnread("d")));
+  ASSERT_TRUE(IsPrepared(node.PrepareAll(kChannel))) << "a channel names no file of the driver";
+}
+
+TEST(Prepare, REV4_P11_PreparedDaemonThatLostItsFolder_GetsItBack) {
+  Node node;
+  ASSERT_TRUE(IsPrepared(node.PrepareAll(kDaemon)));
+  node.has_folder = false;
+  const ClaimStep step = node.PrepareUnread("d");
+  ASSERT_TRUE(std::holds_alternative<CreateDomainFolder>(step));
+  EXPECT_EQ(std::get<CreateDomainFolder>(step).domain, kDomain);
+  node.has_folder = true;
+  EXPECT_TRUE(IsPrepared(node.PrepareUnread("d")));
 }
 
 TEST(Prepare, WithoutAFabricThereIsNothingToAdd) {
@@ -440,6 +466,28 @@ TEST(Unprepare, H7_AFileThatNobodyNotedIsRemoved) {
   node.specs["a"] = {};
   EXPECT_TRUE(ErrorIn(node.UnprepareAll("a")).empty());
   EXPECT_TRUE(node.specs.empty());
+}
+
+TEST(Unprepare, REV4_P1_UnpreparedEntryWithoutAUid_KeepsNoLabel) {
+  Node node;
+  const ClaimToPrepare bad = ClaimOf("bad", "channel-0", "train", "../x");
+  node.checkpoint.claims["bad"] = {.status = bad.status, .name = "c-bad", .ns = "train"};
+  ASSERT_TRUE(IsPrepared(node.PrepareAll(kChannel)));
+  ASSERT_EQ(node.label, kDomain);
+  EXPECT_TRUE(ErrorIn(node.UnprepareAll("a")).empty());
+  EXPECT_EQ(node.label, "");
+  EXPECT_TRUE(ErrorIn(node.UnprepareAll("bad")).empty());
+  EXPECT_EQ(node.checkpoint.claims.at("bad").state, ClaimState::kAborted);
+}
+
+TEST(Unprepare, REV4_P1_PreparedEntryOfUnknownUse_KeepsTheLabel) {
+  Node node;
+  const ClaimToPrepare bad = ClaimOf("bad", "channel-0", "train", "../x");
+  node.checkpoint.claims["bad"] = {
+      .state = ClaimState::kCompleted, .status = bad.status, .name = "c-bad", .ns = "train"};
+  ASSERT_TRUE(IsPrepared(node.PrepareAll(kChannel)));
+  EXPECT_TRUE(ErrorIn(node.UnprepareAll("a")).empty());
+  EXPECT_EQ(node.label, kDomain);
 }
 
 TEST(Unprepare, OneThatNobodyKnowsIsDone) {

@@ -78,7 +78,8 @@ FUZZ_TARGET(claim, bytes) {
   if (!claim) return;
   const plugin::NodeIdentity self = {
       .node = "node-a", .driver_namespace = "driver", .clique = "f.1", .folder = "/p"};
-  plugin::NodeObservation observed = {.node_read = true, .is_ready = true, .has_folder = true};
+  plugin::NodeObservation observed = {
+      .node_read = true, .is_ready = true, .has_driver_spec = true, .has_folder = true};
   if (claim->wanted) {
     observed.domain =
         plugin::DomainIdentity{.uid = claim->wanted->config.domain, .name = "d", .ns = "train"};

@@ -311,6 +311,7 @@ bool Plugin::IsReady(const std::string& domain) const {
 plugin::NodeObservation Plugin::Observe(const PendingCall& call) const {
   plugin::NodeObservation observed = {.node_read = node_.has_value(),
                                       .node_domain = node_ ? node_->domain : "",
+                                      .has_driver_spec = true,
                                       .is_withdrawn = call.is_withdrawn,
                                       .since = call.since,
                                       .now = clock_.Now()};
@@ -318,6 +319,9 @@ plugin::NodeObservation Plugin::Observe(const PendingCall& call) const {
     observed.has_spec = true;
     if (auto parsed = cdi::Parse(spec->second, call.uid)) observed.spec = *std::move(parsed);
   }
+  const auto entry = checkpoint_.claims.find(call.uid);
+  const auto use = entry == checkpoint_.claims.end() ? std::nullopt : plugin::UseOf(entry->second);
+  observed.has_folder = use && disk_.folders.contains(use->domain);
   if (!call.claim || !call.claim->wanted) return observed;
   const std::string& domain = call.claim->wanted->config.domain;
   observed.domain = FindDomain(domain);
