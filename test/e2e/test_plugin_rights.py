@@ -244,7 +244,7 @@ def test_REV4_Y5_while_the_driver_is_incomplete_only_one_thread_can_make_device_
     gpu.unlink()
     try:
         running_plugin.run(environment=environment)
-        eventually("the plugin says what is missing", running_plugin.log, lambda log: "no device of a GPU exists" in log)
+        eventually("the plugin says what is missing", running_plugin.log, lambda log: "1 of 1 GPUs have no device node" in log)
         # CAP_CHOWN, CAP_SETPCAP, CAP_SYS_CHROOT, CAP_MKNOD.
         assert running_plugin.capabilities() == {"0" * 16, "0000000008040101"}
         made.unlink()

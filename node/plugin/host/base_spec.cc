@@ -100,14 +100,19 @@ void FindOthers(const std::string& root, const std::string& version, DriverFiles
   }
 }
 
+// A driver's root without device nodes has them in /dev of this container.
+std::string RootOfDevices(const std::string& root) {
+  std::error_code error;
+  return fs::is_directory(root + "/dev", error) ? root : "";
+}
+
 bool IsOfUse(std::string_view name) {
   return (name.starts_with("nvidia") || name.starts_with("channel")) &&
          std::ranges::none_of(kNoDevices, [name](auto no) { return name.starts_with(no); });
 }
 
 void FindDevices(const std::string& root, DriverFiles& files) {
-  std::error_code error;
-  const std::string base = fs::is_directory(root + "/dev", error) ? root : "";
+  const std::string base = RootOfDevices(root);
   for (const std::string_view folder : kDeviceFolders) {
     for (const std::string& name : NamesIn(base + std::string(folder))) {
       const std::string path = std::string(folder) + "/" + name;
@@ -122,6 +127,12 @@ void FindDevices(const std::string& root, DriverFiles& files) {
                                .mode = info.st_mode & 0777U});
     }
   }
+}
+
+bool IsGpu(std::string_view name) {
+  constexpr std::string_view kGpu = "nvidia";
+  return name.starts_with(kGpu) && name.size() > kGpu.size() && name[kGpu.size()] >= '0' &&
+         name[kGpu.size()] <= '9';
 }
 
 std::string FolderOf(const std::string& path) {
@@ -177,12 +188,18 @@ std::string ProgramPath() {
   return path;
 }
 
-bool HasGpu(const DriverFiles& files) {
-  constexpr std::string_view kGpu = "/dev/nvidia";
-  return std::ranges::any_of(files.devices, [&](const cdi::DeviceNode& node) {
-    return node.path.starts_with(kGpu) && node.path.size() > kGpu.size() &&
-           node.path[kGpu.size()] >= '0' && node.path[kGpu.size()] <= '9';
-  });
+int CountGpus(const DriverFiles& files) {
+  constexpr std::string_view kFolder = "/dev/";
+  return static_cast<int>(std::ranges::count_if(files.devices, [&](const cdi::DeviceNode& node) {
+    return node.path.starts_with(kFolder) &&
+           IsGpu(std::string_view(node.path).substr(kFolder.size()));
+  }));
+}
+
+std::vector<std::string> FindGpus(const std::string& root) {
+  std::vector<std::string> names = NamesIn(RootOfDevices(root) + "/dev");
+  std::erase_if(names, [](const std::string& name) { return !IsGpu(name); });
+  return names;
 }
 
 cdi::Spec BaseSpec(const DriverFiles& files, const BaseSpecOptions& options) {

@@ -27,12 +27,15 @@ struct DriverFiles {
 [[nodiscard]] DriverFiles FindDriverFiles(const std::string& root, const std::string& version,
                                           const std::vector<std::string>& more = {});
 
+// Returns the names of the device nodes of GPUs under a driver's root, in order: "nvidia0".
+[[nodiscard]] std::vector<std::string> FindGpus(const std::string& root);
+
 // Returns a PATH for programs that run in a driver's root: the folders that FindDriverFiles()
 // searches.
 [[nodiscard]] std::string ProgramPath();
 
-// Returns whether the device node of a GPU is among them, such as /dev/nvidia0.
-[[nodiscard]] bool HasGpu(const DriverFiles& files);
+// Returns how many device nodes of GPUs are among them, such as /dev/nvidia0.
+[[nodiscard]] int CountGpus(const DriverFiles& files);
 
 struct BaseSpecOptions {
   std::string host_root = "/";  // The driver's root on the host.

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "node/nvml/library.h"
+#include "node/plugin/host/base_spec.h"
 #include "pkg/base/file.h"
 #include "pkg/base/number.h"
 
@@ -64,6 +65,7 @@ Result<void> ReadDriver(const HostPaths& paths, const HostNeeds& needs, Host& ho
   }
   const auto fabrics = TRY(library.Fabrics().map_error(NotThere));
   host.clique = TRY(nvml::CliqueOf(fabrics, StrictnessOn(paths.driver_root, needs)));
+  host.gpus = static_cast<int>(fabrics.size());
   host.fabric_health = nvml::HealthTrouble(fabrics);
   if (needs.daemons && !host.clique.empty() && !host.management) {
     return Unavailable(paths.capability +
@@ -98,6 +100,7 @@ nvml::Strictness StrictnessOn(const std::string& driver_root, const HostNeeds& n
 
 std::string DriverMark(const HostPaths& paths) {
   std::string mark = base::ReadFile(paths.devices, kTextMax).value_or("");
+  for (const std::string& gpu : FindGpus(paths.driver_root)) mark += " " + gpu;
   const auto library = nvml::FindLibrary(paths.driver_root, paths.library_folders);
   struct stat file = {};
   if (!library || ::stat(library->c_str(), &file) != 0) return mark;

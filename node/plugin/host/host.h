@@ -24,6 +24,7 @@ struct HostPaths {
 struct Host {
   std::string driver_version = {};
   std::string clique = {};  // Empty if there is no fabric.
+  int gpus = 0;             // Number that NVML reports, except GPUs that only drive a display.
   std::int64_t channel_major = 0;
   std::optional<cdi::DeviceNode> management = {};
   std::string fabric_health = {};  // What NVML reports as wrong with it. Empty if nothing.
@@ -43,8 +44,8 @@ struct HostNeeds {
 // its own NVLink switches.
 [[nodiscard]] nvml::Strictness StrictnessOn(const std::string& driver_root, const HostNeeds& needs);
 
-// Returns a cheap fingerprint of the driver: device numbers, and the file of NVIDIA's library. It
-// changes when the driver is replaced or reloaded.
+// Returns a cheap fingerprint of the driver: device numbers, the file of NVIDIA's library, and the
+// device nodes. It changes when the driver is replaced or reloaded, and when a GPU gets its node.
 [[nodiscard]] std::string DriverMark(const HostPaths& paths);
 
 // Reads the host. Messages say what to do. Returns kInvalid if the fabric has an error: no more

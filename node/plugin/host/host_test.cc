@@ -122,9 +122,9 @@ TEST_F(OnAHost, REV3_N8_FabricWithoutTheCapabilityIsNotReadyForDaemons) {
 }
 
 TEST_F(OnANode, REV3_N8_GpuIsKnownByItsDeviceNode) {
-  EXPECT_FALSE(HasGpu({}));
-  EXPECT_FALSE(HasGpu({.devices = {{.path = "/dev/nvidiactl"}, {.path = "/dev/nvidia"}}}));
-  EXPECT_TRUE(HasGpu({.devices = {{.path = "/dev/nvidiactl"}, {.path = "/dev/nvidia3"}}}));
+  EXPECT_EQ(CountGpus({}), 0);
+  EXPECT_EQ(CountGpus({.devices = {{.path = "/dev/nvidiactl"}, {.path = "/dev/nvidia"}}}), 0);
+  EXPECT_EQ(CountGpus({.devices = {{.path = "/dev/nvidiactl"}, {.path = "/dev/nvidia3"}}}), 1);
 }
 
 TEST_F(OnAHost, REV3_N11_DriverMarkChangesWithLibraryAndDeviceNumbers) {

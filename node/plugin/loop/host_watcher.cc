@@ -13,6 +13,8 @@ namespace plugin {
 using base::ErrorCode, base::Result;
 
 constexpr std::chrono::minutes kPeriod{10};
+constexpr std::chrono::minutes kPeriodIncomplete{1};
+constexpr std::chrono::minutes kGpusWithin{2};
 // A fabric that forms, or a device that is missing, will be ready soon. A lost GPU will not.
 constexpr base::BackoffPolicy kSoon = {.first = std::chrono::seconds(2),
                                        .most = std::chrono::seconds(10)};
@@ -38,10 +40,12 @@ Result<HostWatcher::Read> HostWatcher::ReadAll(const Settings& settings, const H
                           version + ", is under its root " + settings.driver_root +
                           ": name their folder there (NVIDIA_DRIVER_LIBRARY_PATHS)");
   }
-  if (!settings.host_managed && !read.host.clique.empty() && !HasGpu(files)) {
-    return base::Unavailable(
-        "no device of a GPU exists, such as /dev/nvidia0 in the driver's root: "
-        "nvidia-persistenced or nvidia-modprobe creates them");
+  const int gpus = CountGpus(files);
+  if (!settings.host_managed && !read.host.clique.empty() && gpus < read.host.gpus) {
+    read.has_gpu = gpus > 0;
+    read.lacks = std::to_string(read.host.gpus - gpus) + " of " + std::to_string(read.host.gpus) +
+                 " GPUs have no device node, such as /dev/nvidia0, in the driver's root: "
+                 "nvidia-persistenced or nvidia-modprobe creates them";
   }
   read.base_spec = cdi::Render(BaseSpec(
       files, {.host_root = settings.host_driver_root, .hook = hook, .driver_version = version}));
@@ -71,7 +75,7 @@ void HostWatcher::Turn() {
   reader_->Post([this, &settings, paths = state_.host_paths(),
                  hook = *hook_](const std::stop_token& /*stop*/) {
     auto read = ReadAll(settings, paths, hook);
-    if (read && !settings.keeps_privileges) {
+    if (read && read->lacks.empty() && !settings.keeps_privileges) {
       const auto dropped = base::KeepThreadCapabilities({});
       if (!dropped)
         state_.logger.Warning("Capabilities are kept", {{"err", dropped.error().message}});
@@ -83,22 +87,33 @@ void HostWatcher::Turn() {
   });
 }
 
-void HostWatcher::Take(const Result<Read>& read) {
+void HostWatcher::Take(Result<Read> read) {
+  const TimePoint now = state_.clock.Now();
+  if (!read || read->lacks.empty()) {
+    gpus_lacked_since_.reset();
+  } else {
+    if (!gpus_lacked_since_) gpus_lacked_since_ = now;
+    const bool waits = !read->has_gpu || now - *gpus_lacked_since_ < kGpusWithin;
+    if (waits) read = base::Unavailable(read->lacks);
+  }
   const bool is_of_fabric = !read && read.error().code == ErrorCode::kInvalid;
   const Result<void> taken = read ? TakeOver(*read) : tl::unexpected(read.error());
   if (taken) {
-    next_ = state_.clock.Now() + kPeriod;
+    const bool is_whole = read->lacks.empty();
+    next_ = now + (is_whole ? kPeriod : kPeriodIncomplete);
     backoff_.Reset();
     said_.clear();
-    state_.host_trouble.clear();
+    const std::string trouble = is_whole ? "" : read->lacks + "; daemons get the other GPUs";
+    if (std::exchange(state_.host_trouble, trouble) != trouble && !is_whole) {
+      state_.logger.Error("GPUs are missing", {{"err", trouble}});
+    }
     state_.fabric_error_since.reset();
     return;
   }
   const base::Error& error = taken.error();
   state_.host_trouble = error.message;
   if (said_ != error.message) backoff_.Reset();
-  next_ =
-      state_.clock.Now() + backoff_.Next(error.code == ErrorCode::kUnavailable ? kSoon : kRetry);
+  next_ = now + backoff_.Next(error.code == ErrorCode::kUnavailable ? kSoon : kRetry);
   if (is_of_fabric && !state_.fabric_error_since) {
     state_.fabric_error_since = base::FormatSeconds(state_.clock.Wall());
   }

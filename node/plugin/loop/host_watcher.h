@@ -1,7 +1,9 @@
 // Reads the host's driver and writes the base CDI spec.
 //
 // It retries with back-off until it succeeds. Then it reads every 10 minutes, and when a claim
-// finds that the driver has changed. Reads run on a separate thread. Used by the deciding thread.
+// finds that the driver has changed. If GPUs have no device node after 2 minutes, it takes those
+// that have one, says so, and reads every minute. Reads run on a separate thread. Used by the
+// deciding thread.
 #pragma once
 
 #include <memory>
@@ -31,10 +33,12 @@ class HostWatcher {
     std::string mark = {};
     Host host = {};
     std::string base_spec = {};
+    std::string lacks = {};  // Which GPUs have no device node. Empty if all have one.
+    bool has_gpu = true;     // At least one has, or none is needed.
   };
   [[nodiscard]] static base::Result<Read> ReadAll(const Settings& settings, const HostPaths& paths,
                                                   const std::string& hook);
-  void Take(const base::Result<Read>& read);
+  void Take(base::Result<Read> read);
   [[nodiscard]] base::Result<void> TakeOver(const Read& read);
 
   PluginState& state_;
@@ -42,8 +46,9 @@ class HostWatcher {
   bool reading_ = false;
   std::optional<std::string> hook_ = {};  // Path on the host. Empty if there is none.
   std::string said_ = {};
-  base::Backoff backoff_;                         // For one error.
-  std::unique_ptr<base::SerialExecutor> reader_;  // Last: it uses the other members.
+  std::optional<TimePoint> gpus_lacked_since_ = {};  // Device nodes of GPUs.
+  base::Backoff backoff_;                            // For one error.
+  std::unique_ptr<base::SerialExecutor> reader_;     // Last: it uses the other members.
 };
 
 }  // namespace plugin

@@ -70,12 +70,45 @@ class HostWatcherTest : public fixtures::InFolder {
 TEST_F(HostWatcherTest, REV3_N8_FabricWithoutAGpuDeviceIsReadAgainSoon) {
   EXPECT_EQ(Read(), seconds(2));
   EXPECT_FALSE(state_->host);
-  EXPECT_NE(state_->host_trouble.find("no device of a GPU exists"), std::string::npos);
+  EXPECT_NE(state_->host_trouble.find("1 of 1 GPUs have no device node"), std::string::npos);
   MakeGpu();
   clock_.Advance(seconds(2));
   EXPECT_EQ(Read(), std::chrono::minutes(10));
   ASSERT_TRUE(state_->host);
   EXPECT_EQ(state_->host_trouble, "");
+}
+
+TEST_F(HostWatcherTest, REV4_Y11_AllGpusThatNvmlNames_AreAwaitedForTwoMinutes) {
+  SetGpus("GB200,0,3,0,1,1 GB200,0,3,0,1,1");
+  MakeGpu();
+  EXPECT_EQ(Read(), seconds(2));
+  EXPECT_FALSE(state_->host);
+  EXPECT_TRUE(state_->host_trouble.starts_with("1 of 2 GPUs have no device node"));
+  clock_.Advance(std::chrono::minutes(2));
+  EXPECT_EQ(Read(), std::chrono::minutes(1)) << "it looks for the other one";
+  ASSERT_TRUE(state_->host);
+  EXPECT_TRUE(state_->host_trouble.ends_with("daemons get the other GPUs"));
+  fs::create_symlink("/dev/null", Path("root/dev/nvidia1"));
+  clock_.Advance(std::chrono::minutes(1));
+  EXPECT_EQ(Read(), std::chrono::minutes(10));
+  EXPECT_EQ(state_->host_trouble, "");
+  EXPECT_NE(state_->driver_spec.find("/dev/nvidia1"), std::string::npos);
+}
+
+TEST_F(HostWatcherTest, REV4_Y11_NodeWithoutAnyGpuDevice_IsNeverTaken) {
+  SetGpus("GB200,0,3,0,1,1 GB200,0,3,0,1,1");
+  static_cast<void>(Read());
+  clock_.Advance(std::chrono::minutes(5));
+  static_cast<void>(Read());
+  EXPECT_FALSE(state_->host);
+}
+
+TEST_F(HostWatcherTest, REV4_Y11_GpuThatGetsItsNodeLater_IsAnotherDriver) {
+  MakeGpu();
+  static_cast<void>(Read());
+  EXPECT_FALSE(state_->NoticeOtherDriver());
+  fs::create_symlink("/dev/null", Path("root/dev/nvidia1"));
+  EXPECT_TRUE(state_->NoticeOtherDriver());
 }
 
 TEST_F(HostWatcherTest, REV3_N17_LostGpuIsLookedAtEverMoreRarely) {
