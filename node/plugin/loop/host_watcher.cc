@@ -5,6 +5,7 @@
 #include "node/cdi/files.h"
 #include "node/plugin/host/base_spec.h"
 #include "node/plugin/host/domain_dirs.h"
+#include "node/plugin/rules/claim_devices.h"
 #include "pkg/base/capabilities.h"
 #include "pkg/base/rfc3339.h"
 
@@ -14,6 +15,7 @@ using base::ErrorCode, base::Result;
 
 constexpr std::chrono::minutes kPeriod{10};
 constexpr std::chrono::minutes kPeriodIncomplete{1};
+constexpr std::chrono::seconds kLookPeriod{5};
 constexpr std::chrono::minutes kGpusWithin{2};
 // A fabric that forms, or a device that is missing, will be ready soon. A lost GPU will not.
 constexpr base::BackoffPolicy kSoon = {.first = std::chrono::seconds(2),
@@ -54,8 +56,12 @@ Result<HostWatcher::Read> HostWatcher::ReadAll(const Settings& settings, const H
 
 void HostWatcher::Turn() {
   const TimePoint now = state_.clock.Now();
-  // Daemons whose containers start again in place need the file, too.
+  // Containers that start again in place need the files of now, and no claim asks for them.
   const bool is_lost = state_.host && !state_.HasDriverSpec();
+  if (state_.host && !reading_ && now >= look_next_) {
+    look_next_ = now + kLookPeriod;
+    static_cast<void>(state_.NoticeOtherDriver());
+  }
   // A failed read is not repeated sooner because the host is outdated.
   const bool is_outdated = (state_.is_host_outdated || is_lost) && said_.empty();
   if (reading_ || (now < next_ && !is_outdated)) return;
@@ -141,6 +147,19 @@ Result<void> HostWatcher::TakeOver(const Read& read) {
   state_.self.clique = state_.host->clique;
   state_.self.channel_major = state_.host->channel_major;
   state_.self.management = state_.host->management;
+  return RenumberClaims();
+}
+
+Result<void> HostWatcher::RenumberClaims() {
+  const std::string& folder = state_.settings.cdi_folder;
+  for (const std::string& uid : TRY(cdi::ClaimsIn(folder))) {
+    const auto spec = cdi::ReadClaim(folder, uid);
+    if (!spec || !*spec) continue;  // An unreadable file is replaced when its claim is prepared.
+    cdi::Spec numbered = WithDeviceNumbers(state_.self, **spec);
+    if (numbered == **spec) continue;
+    TRY(cdi::ReplaceFile(folder, cdi::ClaimFile(uid), cdi::Render(numbered)));
+    state_.logger.Info("Renumbered the devices of a claim", {{"uid", uid}});
+  }
   return {};
 }
 

@@ -40,9 +40,13 @@ class HostWatcher {
                                                   const std::string& hook);
   void Take(base::Result<Read> read);
   [[nodiscard]] base::Result<void> TakeOver(const Read& read);
+  // Writes the device numbers of a driver that was loaded again into the CDI files of prepared
+  // claims: their containers may start again in place.
+  [[nodiscard]] base::Result<void> RenumberClaims();
 
   PluginState& state_;
   TimePoint next_ = {};
+  TimePoint look_next_ = {};  // For another driver.
   bool reading_ = false;
   std::optional<std::string> hook_ = {};  // Path on the host. Empty if there is none.
   std::string said_ = {};

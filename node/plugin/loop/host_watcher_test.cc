@@ -111,6 +111,27 @@ TEST_F(HostWatcherTest, REV4_Y11_GpuThatGetsItsNodeLater_IsAnotherDriver) {
   EXPECT_TRUE(state_->NoticeOtherDriver());
 }
 
+TEST_F(HostWatcherTest, REV4_Y14_ClaimsGetTheNumbersOfADriverThatWasLoadedAgain) {
+  MakeGpu();
+  static_cast<void>(Read());
+  constexpr const char* kUid = "73de0384-716f-480e-8caa-00bce7016114";
+  const std::string channel = "/dev/nvidia-caps-imex-channels/channel0";
+  const std::string capability = "/dev/nvidia-caps/nvidia-cap512";
+  cdi::Spec spec = {.kind = std::string(cdi::kClaimKind), .devices = {{.name = "x"}}};
+  spec.devices[0].edits.nodes = {
+      {.path = channel, .host_path = channel, .major = 235},
+      {.path = capability, .host_path = capability, .major = 236, .minor = 512, .mode = 0666},
+      {.path = "/dev/null", .host_path = "/dev/null", .major = 1, .minor = 3}};
+  ASSERT_TRUE(cdi::ReplaceFile(settings_.cdi_folder, cdi::ClaimFile(kUid), cdi::Render(spec)));
+  Put("devices", "Character devices:\n234 nvidia-caps-imex-channels\n237 nvidia-caps\n");
+  // No claim is prepared meanwhile.
+  clock_.Advance(seconds(5));
+  static_cast<void>(Read());
+  spec.devices[0].edits.nodes[0].major = 234;
+  spec.devices[0].edits.nodes[1].major = 237;
+  EXPECT_EQ(cdi::ReadClaim(settings_.cdi_folder, kUid).value(), spec);
+}
+
 TEST_F(HostWatcherTest, REV3_N17_LostGpuIsLookedAtEverMoreRarely) {
   MakeGpu();
   SetGpus("GB200,15,3,0,1,1");

@@ -1,6 +1,7 @@
 #include "node/plugin/rules/claim_devices.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "node/cdi/files.h"
@@ -9,8 +10,11 @@ namespace plugin {
 
 namespace {
 
+constexpr std::string_view kChannelPath = "/dev/nvidia-caps-imex-channels/channel";
+constexpr std::string_view kCapabilityPath = "/dev/nvidia-caps/nvidia-cap";
+
 cdi::DeviceNode ChannelNode(const NodeIdentity& self, std::int64_t id) {
-  std::string path = "/dev/nvidia-caps-imex-channels/channel" + std::to_string(id);
+  std::string path = std::string(kChannelPath) + std::to_string(id);
   return {.path = path, .host_path = path, .major = self.channel_major, .minor = id};
 }
 
@@ -58,6 +62,16 @@ ClaimDevices ClaimDevicesOf(const NodeIdentity& self, const std::string& uid, co
   given.group = {
       .devices = {std::move(device)}, .type = wanted.name.type, .domain = wanted.config.domain};
   return given;
+}
+
+cdi::Spec WithDeviceNumbers(const NodeIdentity& self, cdi::Spec spec) {
+  for (cdi::Device& device : spec.devices) {
+    for (cdi::DeviceNode& node : device.edits.nodes) {
+      if (node.path.starts_with(kChannelPath)) node.major = self.channel_major;
+      if (node.path.starts_with(kCapabilityPath) && self.management) node = *self.management;
+    }
+  }
+  return spec;
 }
 
 }  // namespace plugin

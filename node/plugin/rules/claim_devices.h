@@ -18,4 +18,7 @@ struct ClaimDevices {
 [[nodiscard]] ClaimDevices ClaimDevicesOf(const NodeIdentity& self, const std::string& uid,
                                           const Wanted& wanted, const DomainIdentity& domain);
 
+// Returns the spec of a prepared claim with the device numbers of the driver that is loaded now.
+[[nodiscard]] cdi::Spec WithDeviceNumbers(const NodeIdentity& self, cdi::Spec spec);
+
 }  // namespace plugin
