@@ -110,11 +110,12 @@ def roll(nodes, *command):
 @contextlib.contextmanager
 def plugins_with(nodes, variable):
     """The plugins have this variable of the environment, as in NAME=VALUE, meanwhile."""
+    template = nodes.get("daemonset", "cdom-kubelet-plugin", "cdom-system")["spec"]["template"]
     roll(nodes, "set", "env", PLUGINS, variable)
     try:
         yield
     finally:
-        roll(nodes, "rollout", "undo", PLUGINS)  # It may have had another value.
+        roll(nodes, "patch", PLUGINS, "--type=json", "-p", json.dumps([{"op": "replace", "path": "/spec/template", "value": template}]))
 
 
 @contextlib.contextmanager

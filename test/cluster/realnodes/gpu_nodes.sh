@@ -33,6 +33,10 @@ patches:
   patch: |-
     - {op: add, path: /spec/template/spec/initContainers/0/env/-, value: {name: STAND_IN_NVML_GPUS, value: "GB200,0,3,0,1,1"}}
     - {op: add, path: /spec/template/spec/containers/0/env/-, value: {name: STAND_IN_NVML_GPUS, value: "GB200,0,3,0,1,1"}}
+# Not a literal: a component's comes after them.
+- target: {kind: ConfigMap, name: cdom-kubelet-plugin-settings}
+  patch: |-
+    - {op: add, path: /data/KEEP_PRIVILEGES, value: "false"}
 configMapGenerator:
 - name: cdom-kubelet-plugin-settings
   namespace: cdom-system
@@ -40,7 +44,6 @@ configMapGenerator:
   literals:
   - ALT_PROC_DEVICES_PATH=/driver-root/devices
   - BOOT_ID_PATH=/driver-root/boot_id
-  - KEEP_PRIVILEGES=false
   - LOG_VERBOSITY=4
   - PREFLIGHT_WAIT=2
 YAML
