@@ -61,10 +61,14 @@ void DropPrivileges(const plugin::Settings& settings, std::initializer_list<int>
 // (HostWatcher), and CAP_SETPCAP, by which it then limits programs that it starts.
 std::unique_ptr<base::SerialExecutor> StartReader(const plugin::Settings& settings,
                                                   base::Logger& logger) {
-  DropPrivileges(settings, {CAP_MKNOD, CAP_CHOWN, CAP_SETPCAP, CAP_SYS_CHROOT}, logger);
+  // A query to the host's IMEX runs in the driver's root.
+  if (settings.host_managed) {
+    DropPrivileges(settings, {CAP_MKNOD, CAP_CHOWN, CAP_SETPCAP, CAP_SYS_CHROOT}, logger);
+  } else {
+    DropPrivileges(settings, {CAP_MKNOD, CAP_CHOWN, CAP_SETPCAP}, logger);
+  }
   auto reader = std::make_unique<base::SerialExecutor>();
   if (settings.keeps_privileges) return reader;
-  // A query to the host's IMEX runs in the driver's root.
   const auto dropped = settings.host_managed ? base::KeepThreadCapabilities({CAP_SYS_CHROOT})
                                              : base::KeepThreadCapabilities({});
   if (!dropped) logger.Warning("Capabilities are kept", {{"err", dropped.error().message}});
