@@ -1,5 +1,7 @@
 #include "pkg/json/scanner.h"
 
+#include <algorithm>
+
 #include "pkg/json/utf8.h"
 
 namespace json {
@@ -93,6 +95,7 @@ bool Scanner::TakeValue(char c) {
 
 bool Scanner::Open(char bracket) {
   open_ += bracket;
+  deepest_ = std::max(deepest_, open_.size());
   want_ = bracket == '{' ? Want::kKeyOrEnd : Want::kValueOrEnd;
   return open_.size() <= kLevelsMax;
 }

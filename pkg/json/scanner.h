@@ -31,6 +31,9 @@ class Scanner {
   // it.
   [[nodiscard]] Result Scan(std::string_view bytes);
 
+  // Returns the largest number of brackets that were open at once.
+  [[nodiscard]] std::size_t deepest() const { return deepest_; }
+
  private:
   enum class Want : std::uint8_t { kValue, kValueOrEnd, kKey, kKeyOrEnd, kColon, kCommaOrEnd };
 
@@ -40,6 +43,7 @@ class Scanner {
   [[nodiscard]] bool Close(char bracket);
 
   std::string open_;  // The open brackets, outermost first.
+  std::size_t deepest_ = 0;
   Want want_ = Want::kValue;
   bool in_string_ = false;
   bool in_scalar_ = false;  // A number, true, false or null.

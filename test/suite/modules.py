@@ -82,6 +82,7 @@ MODULES = [
     *of_pytest("e2e", 4, "controller_rights release_rights", r"manifests/(base|policies)|controller/uninstall|pkg/kube/access"),
     *of_pytest("e2e", 4, "daemon_rights plugin_rights", r"manifests/(base|policies|kubelet-plugin)|node/(daemon|plugin/api)/"),
     *of_pytest("e2e", 4, "memory", r"pkg/(json|http|kube/cache)/|controller/compute_domain/cache/"),
+    *of_pytest("e2e", 4, "plugin_memory", r"pkg/(json|http)/|node/plugin/"),
     *of_pytest("e2e", 4, "memory_limit", r"manifests/(controller|release-finalizers|systemd)/"),
     *of_pytest("e2e", 4, "quotas tenants", r"manifests/policies|controller/compute_domain/rules/children"),
     *of_pytest("e2e", 4, "install manifests network_policies", r"manifests/|docs/install\.md"),

@@ -6,6 +6,7 @@
 
 #include "controller/api/names.h"
 #include "pkg/json/repair.h"
+#include "pkg/json/slices.h"
 #include "pkg/json/utf8.h"
 #include "pkg/kube/client/page_limit.h"
 #include "pkg/kube/client/patch_by_put.h"
@@ -61,7 +62,8 @@ kube::Resource InVersion(kube::Resource resource, SliceApi version) {
   return resource;
 }
 
-// Calls `use(item)` for each object of a collection.
+// Calls `use(text)` for each object of a collection. Tenants write the objects, and none becomes a
+// tree.
 template <typename Use>
 Result<void> ForEach(http::Transport& transport, const kube::Resource& resource,
                      const std::string& ns, Use use) {
@@ -75,20 +77,13 @@ Result<void> ForEach(http::Transport& transport, const kube::Resource& resource,
     if (!reply && reply.error().code == ErrorCode::kTooLarge && page.Shrink()) continue;
     if (!reply) return tl::unexpected(reply.error());
     page.OnPage(reply->body.size());
-    const json::Document list = TRY(json::ParseRepaired(reply->body));
-    list["items"].ForEach(use);
-    options.continue_token = list["metadata"]["continue"].AsString();
+    const std::string& list = reply->body.text();
+    const std::string_view items = json::SliceOf(list, "items");
+    if (items.empty()) return base::Invalid("the list of " + resource.plural + " has no items");
+    TRY(json::ForEachSlice(items, [&](std::string_view, std::string_view item) { use(item); }));
+    options.continue_token = json::TextOf(json::SliceOf(list, "metadata"), "continue");
     if (options.continue_token.empty()) return {};
   }
-}
-
-bool HoldsDeviceOn(json::View claim, const std::string& node) {
-  bool holds = false;
-  claim["status"]["allocation"]["devices"]["results"].ForEach([&](json::View result) {
-    holds =
-        holds || (result["driver"].AsString() == api::kDriver && result["pool"].AsString() == node);
-  });
-  return holds;
 }
 
 Result<api::Node> NodeIn(const http::Response& reply) {
@@ -178,28 +173,20 @@ Result<bool> ClaimExists(http::Transport& transport, SliceApi version, const kub
 
 Result<std::vector<ClaimToPrepare>> ReadClaimsOf(http::Transport& transport, SliceApi version,
                                                  const std::string& node) {
-  std::vector<kube::ObjectKey> keys;
   std::vector<ClaimToPrepare> claims;
-  TRY(ForEach(transport, InVersion(kube::kResourceClaims, version), "", [&](json::View claim) {
-    if (!HoldsDeviceOn(claim, node)) return;
-    keys.push_back({.ns = std::string(claim["metadata"]["namespace"].AsString()),
-                    .name = std::string(claim["metadata"]["name"].AsString())});
+  TRY(ForEach(transport, InVersion(kube::kResourceClaims, version), "", [&](std::string_view item) {
+    auto claim = DecodeResourceClaim(item);
+    const bool is_here = claim && claim->wanted && claim->wanted->device.pool == node;
+    if (is_here) claims.push_back(*std::move(claim));
   }));
-  // There are few. Each is read alone, because its exact text is compared with the checkpoint.
-  for (const kube::ObjectKey& key : keys) {
-    const auto reply =
-        Send(kube::GetRequest(InVersion(kube::kResourceClaims, version), key), transport);
-    if (!reply && kube::ProvesAbsence(reply.error(), kube::kResourceClaims, key.name)) continue;
-    if (!reply) return tl::unexpected(reply.error());
-    if (auto claim = DecodeResourceClaim(reply->body)) claims.push_back(*std::move(claim));
-  }
   return claims;
 }
 
 Result<std::set<std::string>> ReadDomains(http::Transport& transport, const std::string& ns) {
   std::set<std::string> uids;
-  TRY(ForEach(transport, api::kComputeDomains, ns,
-              [&uids](json::View domain) { uids.emplace(domain["metadata"]["uid"].AsString()); }));
+  TRY(ForEach(transport, api::kComputeDomains, ns, [&uids](std::string_view domain) {
+    uids.insert(json::TextOf(json::SliceOf(domain, "metadata"), "uid"));
+  }));
   return uids;
 }
 

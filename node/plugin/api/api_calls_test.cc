@@ -22,7 +22,8 @@ constexpr const char* kConflict =
 std::string ClaimText(const std::string& uid, const std::string& pool = "node-a") {
   return R"({"metadata":{"name":"c","namespace":"ns","uid":")" + uid +
          R"(","resourceVersion":"1"},"status":{"allocation":{"devices":{"results":[{"request":"r","driver":"compute-domain.nvidia.com","pool":")" +
-         pool + R"(","device":"channel-0"}]}}}})";
+         pool +
+         R"(","device":"channel-0"}],"config":[{"source":"FromClaim","opaque":{"driver":"compute-domain.nvidia.com","parameters":{"apiVersion":"resource.nvidia.com/v1beta1","kind":"ComputeDomainChannelConfig","domainID":"0c6b2f0e-7b1d-4f39-8a55-3f3d0a4a9e10"}}}]}}}})";
 }
 
 TEST(ReadClaim, AClaimIsReadInTheVersionThatIsServed) {
@@ -73,7 +74,6 @@ TEST(ReadClaimsOf, ThoseOfThisNodeStay) {
   script.Answer(200, R"({"metadata":{"continue":"more"},"items":[)" +
                          ClaimText("other-node", "node-b") + "]}");
   script.Answer(200, R"({"metadata":{},"items":[)" + ClaimText(kUid) + "]}");
-  script.Answer(200, ClaimText(kUid));
   const auto claims = ReadClaimsOf(script, SliceApi::kV1, "node-a");
   ASSERT_TRUE(claims) << claims.error().message;
   ASSERT_EQ(claims->size(), 1U);

@@ -50,14 +50,21 @@ base::Result<void> CheckpointFile::ReadIfChanged() {
   if (has_read_ && IsSameFile(now, read_)) return {};
   auto text = base::ReadFile(path, kBytesMax);
   if (!text && text.error().code != base::ErrorCode::kNotFound) return tl::unexpected(text.error());
-  resumed_ = Resume(text ? std::optional(*std::move(text)) : std::nullopt, boot_id_);
+  const auto content = text ? std::optional(*std::move(text)) : std::nullopt;
+  resumed_ = Resume(content, boot_id_);
+  // For people. A full disk must not end the plugin, so it goes on without the copy.
+  if (!resumed_.damaged.empty()) {
+    static_cast<void>(cdi::ReplaceFile(folder_, std::string(kCopyOfDamaged), *content));
+  }
   read_ = now;
   has_read_ = true;
   return {};
 }
 
 base::Result<void> CheckpointFile::Save(Checkpoint next) {
-  TRY(cdi::ReplaceFile(folder_, kFile, Encode(next)));
+  const std::string text = Encode(next);
+  TRY(CheckReadable(text, next));
+  TRY(cdi::ReplaceFile(folder_, kFile, text));
   resumed_ = {.from = Resumed::From::kThisBoot, .checkpoint = std::move(next)};
   read_ = StatOf(folder_ + "/" + kFile);
   return {};

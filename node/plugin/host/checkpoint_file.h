@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "node/plugin/rules/checkpoint.h"
@@ -12,6 +13,9 @@
 #include "pkg/base/result.h"
 
 namespace plugin {
+
+// The last file in which an entry was damaged, as it was.
+inline constexpr std::string_view kCopyOfDamaged = "checkpoint.damaged.json";
 
 // Used by one thread. During a rolling update two plugins run on the node. So each holds the lock
 // while it decides and writes, and reads again what the other one wrote.
@@ -31,7 +35,8 @@ class CheckpointFile {
   // Result of the last read. An unreadable file stays kUnreadable until Save().
   [[nodiscard]] const Resumed& resumed() const { return resumed_; }
 
-  // Replaces the checkpoint, on disk first. REQUIRES: locked.
+  // Replaces the checkpoint, on disk first. The file stays if a plugin could not read the next one.
+  // REQUIRES: locked.
   [[nodiscard]] base::Result<void> Save(Checkpoint next);
 
  private:

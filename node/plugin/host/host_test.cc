@@ -344,5 +344,30 @@ TEST_F(OnANode, H8_ATornCheckpointIsAValue) {
   EXPECT_EQ(checkpoint_file.resumed().from, Resumed::From::kThisBoot);
 }
 
+TEST_F(OnANode, REV4_Y2_CheckpointThatWouldBeUnreadable_LeavesTheFile) {
+  CheckpointFile checkpoint_file(folder_, "boot");
+  ASSERT_TRUE(checkpoint_file.Lock());
+  ASSERT_TRUE(checkpoint_file.Save(With("a")));
+  const std::string before = Content("checkpoint.json");
+  Checkpoint unreadable = With("b");
+  unreadable.claims["b"].groups = {{.devices = {{.name = ""}}}};
+  const auto saved = checkpoint_file.Save(unreadable);
+  ASSERT_FALSE(saved);
+  EXPECT_NE(saved.error().message.find("claim b"), std::string::npos);
+  EXPECT_EQ(Content("checkpoint.json"), before);
+  EXPECT_EQ(checkpoint_file.checkpoint(), With("a"));
+}
+
+TEST_F(OnANode, REV4_Y2_FileWithADamagedEntry_IsCopied) {
+  const std::string text = Encode({.claims = {{"a", {.groups = {{.devices = {{.name = ""}}}}}}}});
+  Put("checkpoint.json", text);
+  CheckpointFile checkpoint_file(folder_, "boot");
+  ASSERT_TRUE(checkpoint_file.Lock());
+  EXPECT_EQ(checkpoint_file.resumed().from, Resumed::From::kThisBoot);
+  ASSERT_TRUE(checkpoint_file.Save(checkpoint_file.checkpoint()));
+  EXPECT_EQ(Content(std::string(kCopyOfDamaged)), text);
+  EXPECT_NE(Content("checkpoint.json"), text);
+}
+
 }  // namespace
 }  // namespace plugin

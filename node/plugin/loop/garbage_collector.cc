@@ -45,7 +45,9 @@ void GarbageCollector::CheckForGarbage() {
   const auto residue = FindResidue();
   if (!residue) return;
   if (HasUnknownDomains(*residue)) CollectSoon(lists_.next());
-  if (!Find(*residue).relabel.empty()) CollectSoon(relabels_.next());
+  const GarbagePlan garbage = Find(*residue);
+  if (!garbage.relabel.empty()) CollectSoon(relabels_.next());
+  if (garbage.has_aborted) CollectSoon(state_.clock.Now() + kAbortedFor + kSoon);
 }
 
 void GarbageCollector::CollectSoon(TimePoint least) {
@@ -148,6 +150,7 @@ void GarbageCollector::CollectGarbage(std::set<std::string> domains_gone) {
   }
   state_.checkpoint_file.Unlock();
   if (!done) TryLater(done.error());
+  if (garbage.has_aborted) CollectSoon(state_.clock.Now() + kAbortedFor + kSoon);
   for (const std::string& uid : garbage.look_up) LookUpClaim(uid);
   if (!garbage.relabel.empty()) return PutLabelBack(garbage.relabel);
   if (!garbage.unlabel) return;

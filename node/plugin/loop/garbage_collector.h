@@ -1,7 +1,7 @@
 // Garbage-collects on the node, and rebuilds an unreadable checkpoint.
 //
-// Collects at start-up, every 10 minutes, and soon after an unprepare or a domain's deletion. Used
-// by the deciding thread.
+// Collects at start-up, every 10 minutes, soon after an unprepare or a domain's deletion, and when
+// an aborted entry of the checkpoint is no longer needed. Used by the deciding thread.
 #pragma once
 
 #include <functional>
@@ -27,8 +27,8 @@ class GarbageCollector {
   // Collects if it is due. Returns when to call it again if nothing changes.
   [[nodiscard]] TimePoint Turn();
   // Schedules a collection if it finds garbage: the folder of a domain that is not in the cache and
-  // that no claim uses, or a lost label of a node with claims. Call it after an unprepare, and when
-  // a cache has changed.
+  // that no claim uses, a lost label of a node with claims, or an aborted entry. Call it after an
+  // unprepare, and when a cache has changed.
   void CheckForGarbage();
 
  private:

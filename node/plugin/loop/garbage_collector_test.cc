@@ -147,6 +147,21 @@ TEST_F(GarbageCollectorTest, REV3_N1_PreparedClaimThatIsGoneIsTakenBackAfterAMin
   EXPECT_EQ(taken_, (std::vector<kubelet::ClaimName>{{.ns = "train", .uid = "gone", .name = "c"}}));
 }
 
+TEST_F(GarbageCollectorTest, REV4_Y3_AbortedEntry_IsForgottenWhenItIsOver) {
+  fs::remove_all(FolderOf(kStray));
+  ASSERT_TRUE(
+      RunUntil([&](TimePoint next) { return next == time_.Now() + std::chrono::minutes(10); }));
+  CheckpointClaim aborted = {.name = "c", .ns = "train"};
+  Abort(aborted, time_.Wall());
+  Note(aborted);
+  garbage_collector_->CheckForGarbage();
+  const TimePoint due = time_.Now() + std::chrono::seconds(91);
+  EXPECT_EQ(garbage_collector_->Turn(), due);
+  time_.Advance(std::chrono::seconds(91));
+  EXPECT_TRUE(RunUntil(
+      [&](TimePoint /*next*/) { return state_->checkpoint_file.checkpoint().claims.empty(); }));
+}
+
 TEST_F(GarbageCollectorTest, REV3_N10_ListOfDomainsThatBringsNothingIsRepeatedEverMoreRarely) {
   has_stray_ = true;
   for (const int pause : {10, 20}) {

@@ -247,6 +247,12 @@ Result<void> PluginProcess::Serve() {
                {{"claims", std::to_string(resumed.checkpoint.claims.size())},
                 {"otherBoot", resumed.from == Resumed::From::kOtherBoot ? "true" : "false"},
                 {"unreadable", resumed.why}});
+  if (!resumed.damaged.empty()) {
+    logger_.Warning("Checkpoint entries are damaged, going on with what is readable",
+                    {{"entries", std::to_string(resumed.damaged.size())},
+                     {"first", resumed.damaged.front()},
+                     {"copy", std::string(kCopyOfDamaged)}});
+  }
   state_.metrics.CountPrepared(resumed.checkpoint);
   kubelet::ServiceOptions options = {.driver = std::string(api::kDriver),
                                      .registry_folder = settings_.registry_folder,

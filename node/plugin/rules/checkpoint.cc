@@ -2,10 +2,13 @@
 
 #include <array>
 #include <charconv>
+#include <functional>
 #include <utility>
 
 #include "node/plugin/rules/go_json.h"
 #include "pkg/json/scanner.h"
+#include "pkg/json/slices.h"
+#include "pkg/json/value.h"
 
 namespace plugin {
 
@@ -63,30 +66,89 @@ Value ToJson(const std::vector<PreparedGroup>& groups) {
   return Value::ArrayOf(groups, [](const PreparedGroup& group) { return ToJson(group); });
 }
 
-Value ClaimsV1(const Checkpoint& checkpoint) {
-  Value claims = Value::Object();
-  for (const auto& [uid, claim] : checkpoint.claims) {
-    if (claim.state != ClaimState::kCompleted) continue;
-    Value entry = Value::Object({{"status", CanonicalClaimStatus(claim.status)}});
-    if (!claim.groups.empty()) entry["preparedDevices"] = ToJson(claim.groups);
-    claims[uid] = std::move(entry);
-  }
-  return claims;
+// Passes the views to `put` piece by piece.
+
+template <typename Put>
+void PutClaim(const CheckpointClaim& claim, Put put) {
+  put(R"("status":)");
+  put(claim.status.text());
+  if (claim.groups.empty()) return;
+  put(R"(,"preparedDevices":)");
+  put(GoJson(ToJson(claim.groups)));
 }
 
-Value ClaimsV2(const Checkpoint& checkpoint) {
-  Value claims = Value::Object();
-  for (const auto& [uid, claim] : checkpoint.claims) {
-    Value entry = Value::Object(
-        {{"checkpointState", NameOf(claim.state)}, {"status", CanonicalClaimStatus(claim.status)}});
-    if (!claim.groups.empty()) entry["preparedDevices"] = ToJson(claim.groups);
-    if (!claim.name.empty()) entry["name"] = claim.name;
-    if (!claim.ns.empty()) entry["namespace"] = claim.ns;
-    if (!claim.aborted_at.empty()) entry["abortedAt"] = claim.aborted_at;
-    claims[uid] = std::move(entry);
-  }
-  return claims;
+template <typename Put>
+void PutText(std::string_view name, const std::string& value, Put put) {
+  if (value.empty()) return;
+  put(name);
+  put(GoJson(value));
 }
+
+template <typename Put>
+void PutV1(const Checkpoint& checkpoint, Put put) {
+  std::string_view start = R"({"preparedClaims":{)";
+  for (const auto& [uid, claim] : checkpoint.claims) {
+    if (claim.state != ClaimState::kCompleted) continue;
+    put(std::exchange(start, ","));
+    put(GoJson(uid));
+    put(":{");
+    PutClaim(claim, put);
+    put("}");
+  }
+  put(start == "," ? "}}" : "{}");
+}
+
+template <typename Put>
+void PutV2(const Checkpoint& checkpoint, std::uint32_t checksum, Put put) {
+  put(R"({"checksum":)");
+  put(std::to_string(checksum));
+  std::string_view start = R"(,"preparedClaims":{)";
+  for (const auto& [uid, claim] : checkpoint.claims) {
+    put(std::exchange(start, ","));
+    put(GoJson(uid));
+    put(R"(:{"checkpointState":)");
+    put(GoJson(NameOf(claim.state)));
+    put(",");
+    PutClaim(claim, put);
+    PutText(R"(,"name":)", claim.name, put);
+    PutText(R"(,"namespace":)", claim.ns, put);
+    PutText(R"(,"abortedAt":)", claim.aborted_at, put);
+    put("}");
+  }
+  if (start == ",") put("}");
+  PutText(R"(,"nodeBootID":)", checkpoint.boot_id, put);
+  put("}");
+}
+
+// The reference's checksum of a text that comes in pieces.
+class Summer {
+ public:
+  Summer() { Hash("([]uint8)["); }
+  void Add(std::string_view text) {
+    for (const char c : text) {
+      if (size_++ > 0) Hash(" ");
+      const auto byte = static_cast<unsigned char>(c);
+      if (byte >= 100) Hash(byte / 100);
+      if (byte >= 10) Hash(byte / 10 % 10);
+      Hash(byte % 10);
+    }
+  }
+  // Ends the text.
+  [[nodiscard]] std::uint32_t Sum() {
+    Hash("]");
+    return hash_;
+  }
+  [[nodiscard]] std::size_t size() const { return size_; }
+
+ private:
+  void Hash(std::string_view text) {
+    for (const char c : text) hash_ = (hash_ ^ static_cast<unsigned char>(c)) * 0x01000193U;
+  }
+  void Hash(int digit) { hash_ = (hash_ ^ static_cast<unsigned>('0' + digit)) * 0x01000193U; }
+
+  std::uint32_t hash_ = 0x811c9dc5;
+  std::size_t size_ = 0;
+};
 
 // --- Reading
 
@@ -125,39 +187,38 @@ Result<std::vector<PreparedGroup>> DecodeGroups(const Value& list) {
   return groups;
 }
 
-Result<CheckpointClaim> DecodeClaimV1(const Value& entry) {
-  CheckpointClaim claim = {.state = ClaimState::kCompleted};
-  if (entry.IsArray()) {  // Before 25.3.
-    claim.groups = TRY(DecodeGroups(entry));
-    return claim;
+// Returns null if the text is no JSON.
+Value ValueOf(std::string_view text) { return json::Parse(text).value_or(Value()); }
+
+// An entry of the file.
+struct Entry {
+  CheckpointClaim claim = {};
+  std::string damage = {};  // Why a part of it is unreadable. Empty if all of it is readable.
+};
+
+Entry DecodeEntry(std::string_view text, bool is_v1) {
+  Entry entry;
+  CheckpointClaim& claim = entry.claim;
+  claim.name = json::TextOf(text, "name");
+  claim.ns = json::TextOf(text, "namespace");
+  claim.aborted_at = json::TextOf(text, "abortedAt");
+  if (claim.aborted_at.empty()) claim.aborted_at = json::TextOf(text, "unpreparedAt");
+  const auto status = OwnPart(json::SliceOf(text, "status")).and_then(ClaimStatus::Decode);
+  if (status) claim.status = *status;
+  if (!status) entry.damage = status.error().message;
+  const auto state =
+      is_v1 ? ClaimState::kCompleted : StateOf(json::TextOf(text, "checkpointState"));
+  // Before 25.3 an entry is the list of its devices.
+  auto groups =
+      DecodeGroups(ValueOf(text.starts_with('[') ? text : json::SliceOf(text, "preparedDevices")));
+  if (state && groups) {
+    claim.state = *state;
+    claim.groups = *std::move(groups);
+  } else {
+    entry.damage = state ? groups.error().message : "its state is unknown";
+    claim.status = {};
   }
-  claim.status = entry["status"];
-  claim.groups = TRY(DecodeGroups(entry["preparedDevices"]));
-  return claim;
-}
-
-Result<CheckpointClaim> DecodeClaimV2(const Value& entry) {
-  const auto state = StateOf(entry["checkpointState"].AsString());
-  if (!state) return Invalid("a claim is in an unknown state");
-  return CheckpointClaim{.state = *state,
-                         .status = entry["status"],
-                         .groups = TRY(DecodeGroups(entry["preparedDevices"])),
-                         .name = entry["name"].AsString(),
-                         .ns = entry["namespace"].AsString(),
-                         .aborted_at = entry["abortedAt"].IsString()
-                                           ? entry["abortedAt"].AsString()
-                                           : entry["unpreparedAt"].AsString()};
-}
-
-using DecodeClaimOf = Result<CheckpointClaim> (*)(const Value&);
-
-Result<Checkpoint> DecodeView(std::string_view text, DecodeClaimOf decode_claim) {
-  const Value view = TRY(json::Parse(text));
-  Checkpoint checkpoint = {.boot_id = view["nodeBootID"].AsString()};
-  for (const auto& [uid, entry] : view["preparedClaims"].members()) {
-    checkpoint.claims.emplace(uid, TRY(decode_claim(entry)));
-  }
-  return checkpoint;
+  return entry;
 }
 
 // Removes `word` from the front of `text`. Returns false if it is not there.
@@ -223,82 +284,128 @@ std::optional<Parts> Cut(std::string_view text) {
   return parts;
 }
 
+std::uint32_t SumOf(std::initializer_list<std::string_view> pieces) {
+  Summer summer;
+  for (const std::string_view piece : pieces) summer.Add(piece);
+  return summer.Sum();
+}
+
 bool IsV1Whole(const Parts& parts) {
-  std::string text = std::string(kSum) + "0";
-  if (parts.v1) text.append(R"(,"v1":)").append(*parts.v1);
-  return Checksum(text + "}") == parts.checksum;
+  const std::string_view name = parts.v1 ? R"(,"v1":)" : "";
+  return SumOf({kSum, "0", name, parts.v1.value_or(""), "}"}) == parts.checksum;
 }
 
 bool IsV2Whole(std::string_view v2) {
   if (!Take(v2, kSum)) return false;
   const auto checksum = TakeNumber(v2);
-  return checksum && Checksum(std::string(kSum) + "0" + std::string(v2)) == *checksum;
+  return checksum && SumOf({kSum, "0", v2}) == *checksum;
+}
+
+std::string BootOf(const Parts& parts) {
+  return parts.v2 ? json::TextOf(*parts.v2, "nodeBootID") : "";
+}
+
+using UseEntry = std::function<void(const std::string& uid, Entry entry)>;
+
+Result<void> ForEachEntry(const Parts& parts, const UseEntry& use) {
+  if (!IsV1Whole(parts) || (parts.v2 && !IsV2Whole(*parts.v2))) {
+    return Invalid("its checksum differs: something changed it");
+  }
+  const bool is_v1 = !parts.v2;
+  const std::string_view view = is_v1 ? parts.v1.value_or("{}") : *parts.v2;
+  return json::ForEachSlice(json::SliceOf(view, "preparedClaims"),
+                            [&](std::string_view name, std::string_view value) {
+                              const auto uid = json::Parse("\"" + std::string(name) + "\"");
+                              Entry entry = DecodeEntry(value, is_v1);
+                              if (!uid) entry.damage = uid.error().message;
+                              use(uid ? uid->AsString() : std::string(name), std::move(entry));
+                            });
+}
+
+Result<Parts> CutWhole(std::string_view text) {
+  const auto parts = Cut(text);
+  if (!parts) return Invalid("it is not a checkpoint, or its end is missing");
+  return *parts;
 }
 
 }  // namespace
 
-std::string_view NameOf(DeviceType type) {
-  return type == DeviceType::kChannel ? "channel" : "daemon";
-}
-
-std::uint32_t Checksum(std::string_view json) {
-  std::uint32_t hash = 0x811c9dc5;
-  const auto add = [&hash](std::string_view text) {
-    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x01000193U;
-  };
-  add("([]uint8)[");
-  std::string_view separator;
-  for (const char c : json) {
-    add(separator);
-    add(std::to_string(static_cast<unsigned char>(c)));
-    separator = " ";
-  }
-  add("]");
-  return hash;
-}
+std::uint32_t Checksum(std::string_view json) { return SumOf({json}); }
 
 std::string Encode(const Checkpoint& checkpoint) {
-  Value v1 = Value::Object();
-  if (Value claims = ClaimsV1(checkpoint); !claims.members().empty()) {
-    v1["preparedClaims"] = std::move(claims);
-  }
-  Value v2 = Value::Object({{"checksum", 0}});
-  if (!checkpoint.claims.empty()) v2["preparedClaims"] = ClaimsV2(checkpoint);
-  if (!checkpoint.boot_id.empty()) v2["nodeBootID"] = checkpoint.boot_id;
-  v2["checksum"] = Checksum(GoJson(v2));
-  Value whole = Value::Object({{"checksum", 0}, {"v1", std::move(v1)}});
-  whole["checksum"] = Checksum(GoJson(whole));
-  whole["v2"] = std::move(v2);
-  return GoJson(whole);
+  constexpr std::string_view kV1 = R"(,"v1":)";
+  constexpr std::string_view kV2 = R"(,"v2":)";
+  Summer v1;
+  for (const std::string_view piece : {kSum, std::string_view("0"), kV1}) v1.Add(piece);
+  PutV1(checkpoint, [&](std::string_view piece) { v1.Add(piece); });
+  v1.Add("}");
+  Summer v2;
+  PutV2(checkpoint, 0, [&](std::string_view piece) { v2.Add(piece); });
+  std::string text(kSum);
+  constexpr std::size_t kChecksums = 32;
+  text.reserve(v1.size() + v2.size() + kV2.size() + kChecksums);
+  const auto put = [&](std::string_view piece) { text += piece; };
+  put(std::to_string(v1.Sum()));
+  put(kV1);
+  PutV1(checkpoint, put);
+  put(kV2);
+  PutV2(checkpoint, v2.Sum(), put);
+  put("}");
+  return text;
 }
 
 Result<Checkpoint> DecodeCheckpoint(std::string_view text) {
-  const auto parts = Cut(text);
-  if (!parts) return Invalid("it is not a checkpoint, or its end is missing");
-  if (!IsV1Whole(*parts) || (parts->v2 && !IsV2Whole(*parts->v2))) {
-    return Invalid("its checksum differs: something changed it");
+  const Parts parts = TRY(CutWhole(text));
+  Checkpoint checkpoint = {.boot_id = BootOf(parts)};
+  Result<void> done = {};
+  TRY(ForEachEntry(parts, [&](const std::string& uid, Entry entry) {
+    if (done && !entry.damage.empty()) done = Invalid("claim " + uid + ": " + entry.damage);
+    checkpoint.claims.insert_or_assign(uid, std::move(entry.claim));
+  }));
+  TRY(std::move(done));
+  return checkpoint;
+}
+
+Result<void> CheckReadable(std::string_view text, const Checkpoint& checkpoint) {
+  const Parts parts = TRY(CutWhole(text));
+  std::size_t found = 0;
+  std::string differing;
+  TRY(ForEachEntry(parts, [&](const std::string& uid, const Entry& entry) {
+    const auto it = checkpoint.claims.find(uid);
+    const bool is_same =
+        it != checkpoint.claims.end() && entry.damage.empty() && entry.claim == it->second;
+    if (is_same) ++found;
+    if (!is_same) differing = uid;
+  }));
+  if (differing.empty() && found == checkpoint.claims.size() &&
+      BootOf(parts) == checkpoint.boot_id) {
+    return {};
   }
-  if (parts->v2) return DecodeView(*parts->v2, DecodeClaimV2);
-  if (parts->v1) return DecodeView(*parts->v1, DecodeClaimV1);
-  return Checkpoint();
+  return Invalid("the checkpoint would not be read as it is" +
+                 (differing.empty() ? "" : ": claim " + differing));
 }
 
 Resumed Resume(const std::optional<std::string>& text, const std::string& boot_id) {
   Resumed resumed = {.checkpoint = {.boot_id = boot_id}};
   if (!text) return resumed;
-  auto found = DecodeCheckpoint(*text);
-  if (!found) {
-    resumed.from = Resumed::From::kUnreadable;
-    resumed.why = found.error().message;
-    return resumed;
-  }
+  const auto parts = CutWhole(*text);
   // Older plugins did not store the boot ID.
-  if (!found->boot_id.empty() && found->boot_id != boot_id) {
+  const std::string boot = parts ? BootOf(*parts) : "";
+  if (!boot.empty() && boot != boot_id) {
     resumed.from = Resumed::From::kOtherBoot;
     return resumed;
   }
-  resumed.from = Resumed::From::kThisBoot;
-  resumed.checkpoint.claims = std::move(found->claims);
+  const auto read = parts.and_then([&](const Parts& whole) {
+    return ForEachEntry(whole, [&](const std::string& uid, Entry entry) {
+      if (!entry.damage.empty()) resumed.damaged.push_back(uid + ": " + entry.damage);
+      resumed.checkpoint.claims.insert_or_assign(uid, std::move(entry.claim));
+    });
+  });
+  resumed.from = read ? Resumed::From::kThisBoot : Resumed::From::kUnreadable;
+  if (!read) {
+    resumed.checkpoint.claims.clear();
+    resumed.why = read.error().message;
+  }
   return resumed;
 }
 

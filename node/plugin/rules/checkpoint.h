@@ -4,8 +4,13 @@
 // It has two views of the same claims, each with a checksum: `v1` for older plugins, and `v2`.
 // Checksums are computed over the text in the file, so additions of a newer plugin do not make it
 // unreadable.
+//
+// Of a claim's status, entries have the part of this driver. Reading and writing need memory for
+// the text, for the entries, and for one entry more.
+// Bound: kStatusesMax, and claims of daemons.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -13,13 +18,11 @@
 #include <string_view>
 #include <vector>
 
+#include "node/plugin/rules/claim_status.h"
+#include "node/plugin/rules/device_type.h"
 #include "pkg/base/result.h"
-#include "pkg/json/value.h"
 
 namespace plugin {
-
-enum class DeviceType { kChannel, kDaemon };
-[[nodiscard]] std::string_view NameOf(DeviceType type);  // "channel", "daemon".
 
 // One device of a claim, as reported to the kubelet.
 struct PreparedDevice {
@@ -44,7 +47,7 @@ enum class ClaimState { kStarted, kCompleted, kAborted };
 
 struct CheckpointClaim {
   ClaimState state = ClaimState::kStarted;
-  json::Value status = {};  // Of the ResourceClaim. Null in an entry from before 25.3.
+  ClaimStatus status = {};
   std::vector<PreparedGroup> groups = {};
   std::string name = {};
   std::string ns = {};
@@ -58,13 +61,20 @@ struct Checkpoint {
   friend bool operator==(const Checkpoint&, const Checkpoint&) = default;
 };
 
+// Maximum bytes of the statuses of all claims. Further claims of channels wait.
+inline constexpr std::size_t kStatusesMax = std::size_t{8} << 20U;
+
 // Returns the reference's checksum: FNV-1a over Go's printed form of the list of bytes.
 [[nodiscard]] std::uint32_t Checksum(std::string_view json);
 
 [[nodiscard]] std::string Encode(const Checkpoint& checkpoint);
 
-// Returns kInvalid, with the reason, if the text is torn, changed, or not a checkpoint.
+// Returns kInvalid, with the reason, if the text is torn, changed, or not a checkpoint, or if an
+// entry is unreadable.
 [[nodiscard]] base::Result<Checkpoint> DecodeCheckpoint(std::string_view text);
+
+// Returns kInvalid, with the reason, if a plugin that reads `text` would not find this checkpoint.
+[[nodiscard]] base::Result<void> CheckReadable(std::string_view text, const Checkpoint& checkpoint);
 
 // The state with which a plugin starts.
 struct Resumed {
@@ -77,8 +87,13 @@ struct Resumed {
   From from = From::kNothing;
   Checkpoint checkpoint = {};  // Has the current boot's ID.
   std::string why = {};
+  // Entries of which a part is unreadable, as "UID: why". They stay in the checkpoint with the
+  // rest. If state or devices are unreadable, an entry counts as started, with unknown use: the
+  // node keeps its label until the kubelet unprepares the claim.
+  std::vector<std::string> damaged = {};
 };
-// `text` is the file's content. Empty if there is no file.
+// `text` is the file's content. Empty if there is no file. Of a text from another boot only the ID
+// of that boot is read.
 [[nodiscard]] Resumed Resume(const std::optional<std::string>& text, const std::string& boot_id);
 
 }  // namespace plugin

@@ -17,6 +17,10 @@ constexpr const char* kEmpty =
 constexpr const char* kStatus =
     R"({"allocation":{"devices":{"results":[{"request":"channel","driver":"compute-domain.nvidia.com","pool":"node-a","device":"channel-0"}],"config":[{"source":"FromClaim","requests":["channel"],"opaque":{"driver":"compute-domain.nvidia.com","parameters":{"allocationMode":"Single","apiVersion":"resource.nvidia.com/v1beta1","domainID":"0c6b2f0e-7b1d-4f39-8a55-3f3d0a4a9e10","kind":"ComputeDomainChannelConfig"}}}]}},"reservedFor":[{"resource":"pods","name":"p0","uid":"9a7bd1ce-6d44-4f2a-8b1c-0a5b8b6f7f01"}]})";
 
+ClaimStatus StatusOf(const std::string& text) {
+  return ClaimStatus::Decode(OwnPart(text).value()).value();
+}
+
 Checkpoint OneChannel() {
   const PreparedDevice device = {
       .type = DeviceType::kChannel,
@@ -28,7 +32,7 @@ Checkpoint OneChannel() {
   Checkpoint checkpoint = {.boot_id = kBoot};
   checkpoint.claims[kClaim] = {
       .state = ClaimState::kCompleted,
-      .status = json::Parse(kStatus).value(),
+      .status = StatusOf(kStatus),
       .groups = {{.devices = {device}, .type = DeviceType::kChannel, .domain = kDomain}},
       .name = "p0-imex-x2x2x",
       .ns = "default"};
@@ -67,7 +71,7 @@ TEST(Checkpoint, WhatWasWrittenIsReadAgain) {
 
 TEST(Checkpoint, ClaimsOfEveryStateAreReadAgain) {
   Checkpoint checkpoint = {.boot_id = kBoot};
-  const json::Value status = json::Parse(kStatus).value();
+  const ClaimStatus status = StatusOf(kStatus);
   checkpoint.claims["a"] = {
       .state = ClaimState::kStarted, .status = status, .name = "x", .ns = "y"};
   checkpoint.claims["b"] = {.state = ClaimState::kAborted,
@@ -150,7 +154,7 @@ TEST(Checkpoint, H5_EntriesOfBefore253HaveDevicesAndNoAllocation) {
       ""));
   ASSERT_TRUE(found) << found.error().message;
   const CheckpointClaim& claim = found->claims.at("a");
-  EXPECT_TRUE(claim.status.IsNull());
+  EXPECT_EQ(claim.status, ClaimStatus());
   EXPECT_EQ(claim.groups, (std::vector<PreparedGroup>{{.devices = {{.type = DeviceType::kDaemon,
                                                                     .id = 0,
                                                                     .requests = {"daemon"},
@@ -186,6 +190,88 @@ TEST(Resume, H8_ATornOneStartsEmptyAndSaysWhy) {
   EXPECT_FALSE(resumed.why.empty());
 }
 
+// Y2: what a decoder of claims takes, a decoder of checkpoints must take.
+TEST(Resume, REV4_Y2_ClaimThatIsTaken_IsReadAgain) {
+  const std::string before = R"("config":[)";
+  for (const std::string driver : {"x.example.com", "compute-domain.nvidia.com"}) {
+    int taken = 0;
+    for (std::size_t levels = 1; levels <= 600; ++levels) {
+      std::string status = kStatus;
+      status.insert(status.find(before) + before.size(),
+                    R"({"source":"FromClaim","opaque":{"driver":")" + driver +
+                        R"(","parameters":{"a":)" + std::string(levels, '[') +
+                        std::string(levels, ']') + "}}},");
+      const auto own = OwnPart(status);
+      if (!own) continue;
+      ++taken;
+      Checkpoint checkpoint = OneChannel();
+      checkpoint.claims[kClaim].status = ClaimStatus::Decode(*own).value();
+      const std::string text = Encode(checkpoint);
+      ASSERT_EQ(Resume(text, kBoot).checkpoint, checkpoint) << levels;
+      ASSERT_TRUE(CheckReadable(text, checkpoint)) << levels;
+      ASSERT_EQ(Resume(text, kOtherBoot).from, Resumed::From::kOtherBoot) << levels;
+    }
+    EXPECT_EQ(taken, driver == "x.example.com" ? 600 : 93);
+  }
+}
+
+TEST(Resume, REV4_Y2_DamagedEntry_LeavesTheOthers) {
+  const std::string fine = R"("fine":{"checkpointState":"PrepareStarted","status":{},"name":"f"})";
+  const std::string large =
+      R"({"allocation":{"devices":{"results":[{"driver":"compute-domain.nvidia.com","device":")" +
+      std::string(70'000, 'x') + R"("}]}}})";
+  for (
+      const std::string& damaged :
+      {std::string(R"({"checkpointState":"Later","status":{},"name":"c","namespace":"ns"})"),
+       std::string(
+           R"({"checkpointState":"PrepareCompleted","status":{},"preparedDevices":[{"devices":[{"channel":{}}]}],"name":"c","namespace":"ns"})"),
+       R"({"checkpointState":"PrepareStarted","status":)" + large +
+           R"(,"name":"c","namespace":"ns"})"}) {
+    const std::string text = Sealed("{}", R"({"checksum":0,"preparedClaims":{)" + fine +
+                                              R"(,"uid-1":)" + damaged + R"(},"nodeBootID":"b"})");
+    const Resumed resumed = Resume(text, "b");
+    ASSERT_EQ(resumed.from, Resumed::From::kThisBoot) << resumed.why;
+    EXPECT_EQ(resumed.checkpoint.claims.at("fine").name, "f");
+    ASSERT_EQ(resumed.damaged.size(), 1U);
+    EXPECT_TRUE(resumed.damaged[0].starts_with("uid-1: ")) << resumed.damaged[0];
+    // Its use is unknown, so the node keeps its label; its name is known, so it is looked up.
+    EXPECT_EQ(resumed.checkpoint.claims.at("uid-1"), (CheckpointClaim{.name = "c", .ns = "ns"}));
+    EXPECT_FALSE(DecodeCheckpoint(text));
+  }
+}
+
+TEST(Resume, REV4_Y2_DevicesOfADamagedStatus_AreKept) {
+  const std::string text = Sealed(
+      "{}",
+      R"({"checksum":0,"preparedClaims":{"a":{"checkpointState":"PrepareCompleted","status":{"reservedFor":[nope]},"preparedDevices":[{"devices":[{"channel":{"info":{"id":0},"device":{"DeviceName":"channel-0"}},"daemon":null}],"configState":{"Type":"channel","ComputeDomain":"d"}}]}}})");
+  const Resumed resumed = Resume(text, kBoot);
+  ASSERT_EQ(resumed.damaged.size(), 1U);
+  EXPECT_EQ(resumed.checkpoint.claims.at("a").state, ClaimState::kCompleted);
+  EXPECT_EQ(resumed.checkpoint.claims.at("a").groups.at(0).domain, "d");
+}
+
+TEST(Resume, REV4_Y2_FileOfAnotherBoot_IsDroppedHoweverDamaged) {
+  std::string text = Encode(OneChannel());
+  text.replace(text.find("PrepareCompleted"), 4, "Xxxx");  // So the checksum is wrong, too.
+  EXPECT_EQ(Resume(text, kBoot).from, Resumed::From::kUnreadable);
+  EXPECT_EQ(Resume(text, kOtherBoot).from, Resumed::From::kOtherBoot);
+}
+
+TEST(Checkpoint, REV4_Y2_CheckReadable_RefusesWhatIsReadOtherwise) {
+  Checkpoint checkpoint = OneChannel();
+  EXPECT_TRUE(CheckReadable(Encode(checkpoint), checkpoint));
+  EXPECT_FALSE(CheckReadable(Encode(checkpoint), {.boot_id = kBoot}));
+  EXPECT_FALSE(CheckReadable(Encode({.boot_id = kBoot}), checkpoint));
+  checkpoint.boot_id = kOtherBoot;
+  EXPECT_FALSE(CheckReadable(Encode(OneChannel()), checkpoint));
+  checkpoint = OneChannel();
+  checkpoint.claims[kClaim].groups[0].devices[0].name.clear();
+  const auto readable = CheckReadable(Encode(checkpoint), checkpoint);
+  ASSERT_FALSE(readable);
+  EXPECT_EQ(readable.error().message,
+            "the checkpoint would not be read as it is: claim " + std::string(kClaim));
+}
+
 TEST(Resume, WithoutAFileThereIsNothing) {
   EXPECT_EQ(Resume({}, kBoot).from, Resumed::From::kNothing);
 }
@@ -195,13 +281,13 @@ TEST(GoJson, EscapesWhatGoEscapes) {
             R"("\u003ca\u0026b\u003e \u2028 \t\r\n\b\f\u0001 \\u0009 \"")");
 }
 
-TEST(CanonicalClaimStatus, HasTheOrderOfGosTypesAndNothingThatTheyDoNotKnow) {
-  const auto status = json::Parse(
+TEST(ClaimStatus, HasTheOrderOfGosTypesAndNothingThatTheyDoNotKnow) {
+  const auto status = OwnPart(
       R"({"devices":[],"reservedFor":[{"uid":"u","name":"p","resource":"pods","later":1}],
-          "allocation":{"later":{},"devices":{"config":[],"results":[{"device":"d","pool":"p","driver":"x","request":"r","adminAccess":null}]}}})");
+          "allocation":{"later":{},"devices":{"config":[],"results":[{"device":"d","pool":"p","driver":"compute-domain.nvidia.com","request":"r","adminAccess":null}]}}})");
   EXPECT_EQ(
-      GoJson(CanonicalClaimStatus(*status)),
-      R"({"allocation":{"devices":{"results":[{"request":"r","driver":"x","pool":"p","device":"d"}]}},"reservedFor":[{"resource":"pods","name":"p","uid":"u"}]})");
+      ClaimStatus::Decode(*status)->text(),
+      R"({"allocation":{"devices":{"results":[{"request":"r","driver":"compute-domain.nvidia.com","pool":"p","device":"d"}]}},"reservedFor":[{"resource":"pods","name":"p","uid":"u"}]})");
 }
 
 }  // namespace

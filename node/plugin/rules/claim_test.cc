@@ -136,7 +136,7 @@ TEST(Claim, IsReadWithWhatItWants) {
             (Wanted{.device = {.request = "channel", .pool = "node-a", .device = "channel-0"},
                     .name = {.type = DeviceType::kChannel, .id = 0},
                     .config = {.type = DeviceType::kChannel, .domain = kDomain}}));
-  EXPECT_EQ(WantedBy(claim->status), *claim->wanted);
+  EXPECT_EQ(claim->status.wanted(), *claim->wanted);
 }
 
 TEST(Claim, OneThatIsNotAllocatedIsToldByThat) {
@@ -206,7 +206,55 @@ TEST(Claim, AFieldThatIsThereTwiceIsSeenInTheWholeObject) {
   ASSERT_TRUE(claim);
   ASSERT_FALSE(claim->wanted);
   EXPECT_NE(claim->wanted.error().message.find("duplicate field"), std::string::npos);
-  EXPECT_TRUE(WantedBy(claim->status));
+  EXPECT_TRUE(claim->status.wanted());
+}
+
+// --- Hostile claims
+
+std::string Nested(std::size_t levels) {
+  return std::string(levels, '[') + std::string(levels, ']');
+}
+std::string ConfigOfOther(const std::string& parameters) {
+  return R"({"source":"FromClaim","opaque":{"driver":"x.example.com","parameters":)" + parameters +
+         "}}";
+}
+
+TEST(ClaimStatus, REV4_Y2_PartOfAnotherDriver_IsNotKept) {
+  const std::string channel = ResultOf("channel", "channel-0");
+  const std::string config = ConfigOf("FromClaim", "", kChannelKind);
+  const auto plain = DecodeResourceClaim(ClaimText(channel, config));
+  // No parser takes the last two.
+  for (const std::string& other : {std::string("{}"), Nested(504), Nested(5000),
+                                   std::string(R"("\ud800")"), std::string(R"({"a":nope})")}) {
+    std::string text = ClaimText(ResultOf("gpu", "gpu-0", "x.example.com") + "," + channel,
+                                 ConfigOfOther(other) + "," + config + "," + ConfigOfOther(other));
+    text.insert(text.rfind("}}"), R"(,"devices":[{"driver":"x","data":)" + other + "}]");
+    const auto claim = DecodeResourceClaim(text);
+    ASSERT_TRUE(claim) << other << claim.error().message;
+    EXPECT_EQ(claim->wanted, *plain->wanted);
+    EXPECT_EQ(claim->status.text(), plain->status.text());
+  }
+}
+
+TEST(ClaimStatus, REV4_Y2_OwnPartBeyondABound_IsRefusedInASentence) {
+  const auto claim_with = [](const std::string& mode) {
+    std::string config = ConfigOf("FromClaim", "", kChannelKind);
+    config.insert(config.rfind("}}}") + 1, R"(,"later":)" + mode);
+    auto claim = DecodeResourceClaim(ClaimText(ResultOf("channel", "channel-0"), config));
+    EXPECT_TRUE(claim) << claim.error().message;
+    EXPECT_TRUE(claim->is_allocated);
+    EXPECT_TRUE(claim->wanted || claim->status == ClaimStatus());
+    return claim->wanted ? "" : claim->wanted.error().message;
+  };
+  EXPECT_EQ(claim_with("0"), "");
+  EXPECT_EQ(claim_with(Nested(90)), "");
+  EXPECT_EQ(claim_with(Nested(100)),
+            "the claim's status has more than 100 levels for compute-domain.nvidia.com. Remove "
+            "configurations of this driver from the claim");
+  EXPECT_EQ(claim_with("\"" + std::string(60'000, 'x') + "\""), "");
+  EXPECT_EQ(claim_with("\"" + std::string(70'000, 'x') + "\""),
+            "the claim's status has more than 65,536 bytes for compute-domain.nvidia.com. Remove "
+            "configurations of this driver from the claim");
 }
 
 }  // namespace

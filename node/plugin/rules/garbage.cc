@@ -1,7 +1,6 @@
 #include "node/plugin/rules/garbage.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "node/plugin/rules/claim_devices.h"
@@ -11,9 +10,6 @@
 namespace plugin {
 
 namespace {
-
-// Twice the time that the kubelet waits for an answer. No late prepare is then in progress.
-constexpr std::chrono::seconds kAbortedFor{90};
 
 bool IsOver(const CheckpointClaim& claim, base::Clock::WallTime now) {
   if (claim.state != ClaimState::kAborted) return false;
@@ -54,8 +50,10 @@ GarbagePlan FindGarbage(const NodeIdentity& self, const Checkpoint& checkpoint,
   GarbagePlan garbage;
   const std::set<std::string> used = UsedDomains(checkpoint);
   for (const auto& [uid, claim] : checkpoint.claims) {
-    if (IsOver(claim, residue.now)) garbage.forget.push_back(uid);
+    const bool is_over = IsOver(claim, residue.now);
+    if (is_over) garbage.forget.push_back(uid);
     const bool is_held = claim.state != ClaimState::kAborted;
+    garbage.has_aborted = garbage.has_aborted || (!is_held && !is_over);
     if (is_held && !claim.name.empty()) garbage.look_up.push_back(uid);
     const auto use = UseOf(claim);
     const bool needs_label =

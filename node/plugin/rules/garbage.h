@@ -3,6 +3,7 @@
 // That is: stale CDI specs, folders, labels and entries of the checkpoint.
 #pragma once
 
+#include <chrono>
 #include <set>
 #include <string>
 #include <vector>
@@ -13,6 +14,10 @@
 #include "pkg/base/clock.h"
 
 namespace plugin {
+
+// An aborted entry is kept for twice the time that the kubelet waits for an answer. No late prepare
+// is then in progress.
+inline constexpr std::chrono::seconds kAbortedFor{90};
 
 // What exists on the node.
 struct NodeResidue {
@@ -30,6 +35,7 @@ struct GarbagePlan {
   std::vector<std::string> remove_specs = {};
   std::vector<std::string> remove_folders = {};
   std::vector<std::string> forget = {};   // UIDs to remove from the checkpoint.
+  bool has_aborted = false;               // Entries stay that are forgotten later.
   std::vector<std::string> look_up = {};  // UIDs of claims that may be deleted by now.
   bool unlabel = false;                   // Whether to remove the node's label.
   // Domain whose label the node lost under a prepared claim, to be put back. Empty if there is

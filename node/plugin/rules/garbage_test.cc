@@ -57,8 +57,11 @@ TEST(FindGarbage, WhatWasAbortedIsForgottenWhenNoLatePrepareCanCome) {
   checkpoint.claims["old"] = AbortedAt("2026-11-23T02:58:00Z");
   checkpoint.claims["never"] = AbortedAt("");
   checkpoint.claims["tomorrow"] = AbortedAt("2026-11-24T03:00:00Z");
-  EXPECT_EQ(FindGarbage(kSelf, checkpoint, ResidueAt("2026-11-23T03:01:00Z")).forget,
-            (Names{"never", "old", "tomorrow"}));
+  const GarbagePlan garbage = FindGarbage(kSelf, checkpoint, ResidueAt("2026-11-23T03:01:00Z"));
+  EXPECT_EQ(garbage.forget, (Names{"never", "old", "tomorrow"}));
+  EXPECT_TRUE(garbage.has_aborted) << "a young one";
+  checkpoint.claims.erase("young");
+  EXPECT_FALSE(FindGarbage(kSelf, checkpoint, ResidueAt("2026-11-23T03:01:00Z")).has_aborted);
 }
 
 TEST(FindGarbage, REV3_N1_ClaimsThatHoldSomethingAreLookedUp) {

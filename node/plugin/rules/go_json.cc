@@ -56,20 +56,7 @@ constexpr Field kSelector[] = {{"nodeSelectorTerms", false, kTerm}};
 constexpr Field kAllocation[] = {
     {"devices", false, kDevices}, {"nodeSelector", true, kSelector}, {"allocationTimestamp"}};
 constexpr Field kConsumer[] = {{"apiGroup"}, {"resource", false}, {"name", false}, {"uid", false}};
-constexpr Field kCondition[] = {{"type", false},        {"status", false},
-                                {"observedGeneration"}, {"lastTransitionTime", false},
-                                {"reason", false},      {"message", false}};
-constexpr Field kNetwork[] = {{"interfaceName"}, {"ips"}, {"hardwareAddress"}};
-constexpr Field kDeviceStatus[] = {{"driver", false},
-                                   {"pool", false},
-                                   {"device", false},
-                                   {"shareID"},
-                                   {"conditions", true, kCondition},
-                                   {"data"},
-                                   {"networkData", true, kNetwork}};
-constexpr Field kStatus[] = {{"allocation", true, kAllocation},
-                             {"reservedFor", true, kConsumer},
-                             {"devices", true, kDeviceStatus}};
+constexpr Field kStatus[] = {{"allocation", true, kAllocation}, {"reservedFor", true, kConsumer}};
 
 bool IsEmpty(const json::Value& value) {
   return value.IsNull() || (value.IsArray() && value.items().empty()) ||

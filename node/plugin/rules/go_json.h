@@ -10,9 +10,7 @@ namespace plugin {
 // Returns compact JSON. Members keep their order.
 [[nodiscard]] std::string GoJson(const json::Value& value);
 
-// Returns `status` of a ResourceClaim (v1) as Go's types hold it: members in the order of their
-// structs, without empty optional members and without unknown members. The reference computes its
-// checksum over the decoded types, and rejects its own file if the text differs.
+// Returns `status` of a ResourceClaim (v1) as Go's types hold it, with the members of OwnPart().
 [[nodiscard]] json::Value CanonicalClaimStatus(const json::Value& status);
 
 }  // namespace plugin

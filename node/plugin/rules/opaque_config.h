@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "node/plugin/rules/checkpoint.h"
+#include "node/plugin/rules/device_type.h"
 #include "pkg/base/result.h"
 #include "pkg/json/reader.h"
 

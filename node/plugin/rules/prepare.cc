@@ -5,7 +5,6 @@
 
 #include "node/cdi/files.h"
 #include "node/plugin/rules/claim_devices.h"
-#include "node/plugin/rules/go_json.h"
 #include "pkg/base/rfc3339.h"
 
 namespace plugin {
@@ -18,10 +17,6 @@ constexpr const char* kNoDriverSpec =
 
 ClaimStep Refuse(std::string why) { return AnswerKubelet{.error = std::move(why)}; }
 
-bool IsSameStatus(const json::Value& one, const json::Value& other) {
-  return CanonicalClaimStatus(one) == CanonicalClaimStatus(other);
-}
-
 // Returns another claim that holds the same device. Null if there is none. An administrator's claim
 // may use a daemon device in addition. Only one claim may hold a channel.
 const CheckpointClaim* HolderOf(const Wanted& wanted, const std::string& uid,
@@ -32,7 +27,7 @@ const CheckpointClaim* HolderOf(const Wanted& wanted, const std::string& uid,
   if (wanted.name.type == DeviceType::kDaemon && wanted.device.admin_access) return nullptr;
   for (const auto& [other, claim] : checkpoint.claims) {
     if (other == uid || claim.state != ClaimState::kCompleted) continue;
-    const auto theirs = WantedBy(claim.status);
+    const auto& theirs = claim.status.wanted();
     const bool looks_on =
         theirs && theirs->name.type == DeviceType::kDaemon && theirs->device.admin_access;
     if (looks_on) continue;
@@ -138,15 +133,28 @@ std::optional<ClaimStep> NodeFor(const NodeIdentity& self, const std::string& do
                  "the daemon of ComputeDomain " + domain + " is not ready on node " + self.node);
 }
 
+bool HasRoomFor(const ClaimToPrepare& claim, const Checkpoint& checkpoint) {
+  std::size_t bytes = claim.status.text().size();
+  for (const auto& [uid, entry] : checkpoint.claims) bytes += entry.status.text().size();
+  return bytes <= kStatusesMax;
+}
+
 ClaimStep StartClaim(const NodeIdentity& self, const ClaimToPrepare& claim,
                      const CheckpointClaim* entry, const Checkpoint& checkpoint,
                      const NodeObservation& observed) {
-  const bool is_noted = entry != nullptr && entry->state == ClaimState::kStarted &&
-                        IsSameStatus(entry->status, claim.status);
-  if (!is_noted) return CheckpointStarted();
+  const bool is_noted =
+      entry != nullptr && entry->state == ClaimState::kStarted && entry->status == claim.status;
   const Wanted& wanted = *claim.wanted;
+  const bool is_daemon = wanted.name.type == DeviceType::kDaemon;
+  if (!is_noted && (is_daemon || HasRoomFor(claim, checkpoint))) return CheckpointStarted();
+  if (!is_noted) {
+    return WaitFor(observed,
+                   "the checkpoint is full: claims of node " + self.node +
+                       " have 8 MiB of configurations. Entries of deleted pods are removed "
+                       "within 3 minutes");
+  }
   const std::string& domain = wanted.config.domain;
-  if (wanted.name.type == DeviceType::kChannel) {
+  if (!is_daemon) {
     if (auto step = NodeFor(self, domain, checkpoint, observed)) return *std::move(step);
   } else if (!observed.has_folder) {
     return CreateDomainFolder{domain};
@@ -184,7 +192,7 @@ std::optional<Use> UseOf(const CheckpointClaim& claim) {
   if (!claim.groups.empty()) {
     return Use{.type = claim.groups[0].type, .domain = claim.groups[0].domain};
   }
-  const auto wanted = WantedBy(claim.status);
+  const auto& wanted = claim.status.wanted();
   if (!wanted) return {};
   return Use{.type = wanted->config.type, .domain = wanted->config.domain};
 }
@@ -196,7 +204,8 @@ bool IsLabelNeeded(const std::string& domain, const std::string& but,
     const auto use = UseOf(other.second);
     // An invalid claim that was never answered holds no device, and is never prepared. Another
     // plugin may have taken it in.
-    if (!use) return other.second.state == ClaimState::kCompleted || other.second.status.IsNull();
+    if (!use)
+      return other.second.state == ClaimState::kCompleted || !other.second.status.is_allocated();
     return use->type == DeviceType::kChannel && use->domain == domain;
   });
 }
@@ -217,8 +226,7 @@ ClaimStep Prepare(const NodeIdentity& self, const std::string& uid, const ClaimT
   if (std::string why = Objection(self, *claim, observed); !why.empty()) {
     return Refuse(std::move(why));
   }
-  if (entry != nullptr && entry->state == ClaimState::kAborted &&
-      IsSameStatus(entry->status, claim->status)) {
+  if (entry != nullptr && entry->state == ClaimState::kAborted && entry->status == claim->status) {
     return Refuse("stale prepare: the claim was unprepared in the meantime");
   }
   const Wanted& wanted = *claim->wanted;

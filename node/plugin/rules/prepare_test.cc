@@ -358,10 +358,29 @@ TEST(Prepare, AnAdministratorsClaimForADaemonIsInNobodysWay) {
   EXPECT_TRUE(Waits(node.PrepareAll(ClaimOf("f", "daemon-0", "driver"))));
 }
 
+TEST(Prepare, REV4_Y3_FullCheckpoint_MakesChannelsWaitAndNoDaemon) {
+  Node node;
+  const std::string name(60'000, 'x');
+  const auto large = ClaimStatus::Decode(R"({"reservedFor":[{"name":")" + name + R"("}]})");
+  std::size_t bytes = 0;
+  for (int i = 0; bytes < kStatusesMax; ++i) {
+    bytes += large->text().size();
+    node.checkpoint.claims["other-" + std::to_string(i)] = {.state = ClaimState::kAborted,
+                                                            .status = *large};
+  }
+  const ClaimStep full = node.PrepareAll(kChannel);
+  EXPECT_TRUE(Waits(full));
+  EXPECT_NE(ErrorIn(full).find("the checkpoint is full"), std::string::npos);
+  EXPECT_FALSE(node.checkpoint.claims.contains("a"));
+  EXPECT_TRUE(IsPrepared(node.PrepareAll(kDaemon)));
+  node.checkpoint.claims.erase("other-0");
+  EXPECT_TRUE(IsPrepared(node.PrepareAll(kChannel)));
+}
+
 TEST(Prepare, H5_AnEntryWithoutAllocationHoldsItsDevice) {
   Node node;
   ASSERT_TRUE(IsPrepared(node.PrepareAll(kChannel)));
-  node.checkpoint.claims["a"].status = json::Value();
+  node.checkpoint.claims["a"].status = {};
   EXPECT_TRUE(Waits(node.PrepareAll(ClaimOf("b", "channel-0", "train"))));
   EXPECT_TRUE(ErrorIn(node.UnprepareAll("a")).empty());
   EXPECT_TRUE(node.checkpoint.claims.empty());
@@ -408,7 +427,9 @@ TEST(Prepare, OneThatWasTakenBackMeanwhileIsStale) {
   node.is_ready = true;
   EXPECT_TRUE(IsRefused(node.PrepareAll(kChannel)));
   ClaimToPrepare again = kChannel;
-  again.status["reservedFor"].MutableItems()[0]["name"] = "another";
+  std::string status = again.status.text();
+  status.replace(status.find(R"("name":"p")"), 10, R"("name":"q")");
+  again.status = ClaimStatus::Decode(status).value();
   EXPECT_TRUE(IsPrepared(node.PrepareAll(again)));
 }
 
