@@ -21,6 +21,7 @@
 #include "kubelet/dra_v1beta1.grpc.pb.h"
 #include "kubelet/health.grpc.pb.h"
 #include "kubelet/registration.grpc.pb.h"
+#include "node/kubelet/call_room.h"
 #include "node/kubelet/service.h"
 #include "pkg/base/testing/wait_until.h"
 #include "pkg/http/testing/raw_client.h"
@@ -140,7 +141,8 @@ class KubeletService : public testing::Test {
   [[nodiscard]] ServiceOptions Options() const {
     return {.driver = "driver.test",
             .registry_folder = folder_.path() + "/registry",
-            .plugin_folder = folder_.path() + "/plugins/driver.test"};
+            .plugin_folder = folder_.path() + "/plugins/driver.test",
+            .daemon_namespace = "driver"};
   }
   std::unique_ptr<Service> StartWith(const ServiceOptions& options) {
     auto service = Service::Start(options, claims_);
@@ -149,12 +151,13 @@ class KubeletService : public testing::Test {
   }
   template <typename Stub>
   static grpc::Status Prepare(Stub& stub, const std::string& uid,
-                              v1::NodePrepareResourcesResponse& response) {
+                              v1::NodePrepareResourcesResponse& response,
+                              const std::string& ns = "ns") {
     grpc::ClientContext context;
     SetDeadline(context);
     v1::NodePrepareResourcesRequest request;
     auto& claim = *request.add_claims();
-    claim.set_namespace_("ns");
+    claim.set_namespace_(ns);
     claim.set_uid(uid);
     claim.set_name("name");
     return stub.NodePrepareResources(&context, request, &response);
@@ -296,9 +299,9 @@ TEST_F(KubeletService, MoreThanItHoldsIsRefused) {
 
   std::vector<std::future<grpc::Status>> calls;
   for (int i = 0; i < 64; ++i) {
-    calls.push_back(std::async(std::launch::async, [&] {
+    calls.push_back(std::async(std::launch::async, [&, i] {
       v1::NodePrepareResourcesResponse mine;
-      return Prepare(*stub, "u", mine);
+      return Prepare(*stub, "u-" + std::to_string(i), mine);
     }));
   }
   claims_.WaitForHeld(64);
@@ -306,6 +309,54 @@ TEST_F(KubeletService, MoreThanItHoldsIsRefused) {
   claims_.Release();
   for (auto& call : calls) EXPECT_TRUE(call.get().ok());
   EXPECT_TRUE(Prepare(*stub, "u", response).ok());
+}
+
+// Y9: channels wait for the daemon's claim, and for unprepares.
+TEST_F(KubeletService, REV4_Y9_DaemonsAndUnprepares_FindRoomBesideChannels) {
+  claims_.holds = true;
+  const auto service = StartWith(Options());
+  const auto stub = v1::DRAPlugin::NewStub(Dial(service->endpoint()));
+  std::vector<std::future<grpc::Status>> calls;
+  // Of one claim there may be more than places: the last is of a claim that has one.
+  for (int i = 0; i < 100; ++i) {
+    calls.push_back(std::async(std::launch::async, [&, i] {
+      v1::NodePrepareResourcesResponse mine;
+      return Prepare(*stub, "u-" + std::to_string(i % 64), mine);
+    }));
+  }
+  claims_.WaitForHeld(100);
+  v1::NodePrepareResourcesResponse response;
+  EXPECT_EQ(Prepare(*stub, "another", response).error_code(), grpc::RESOURCE_EXHAUSTED);
+  {
+    const std::lock_guard lock(claims_.mutex);
+    claims_.holds = false;
+  }
+  EXPECT_TRUE(Prepare(*stub, "daemon", response, "driver").ok());
+  grpc::ClientContext context;
+  SetDeadline(context);
+  v1::NodeUnprepareResourcesRequest request;
+  request.add_claims()->set_uid("another");
+  v1::NodeUnprepareResourcesResponse unprepared;
+  EXPECT_TRUE(stub->NodeUnprepareResources(&context, request, &unprepared).ok());
+  claims_.Release();
+  for (auto& call : calls) EXPECT_TRUE(call.get().ok());
+}
+
+TEST(CallRoom, REV4_Y9_Places_AreOfClaimsAndAreGivenBack) {
+  const auto call = [](const std::string& uid) { return std::vector<ClaimName>{{.uid = uid}}; };
+  CallRoom room;
+  // A call with more claims than places finds room if there is any.
+  std::vector<ClaimName> many;
+  for (int i = 0; i < 100; ++i) many.push_back({.uid = "m-" + std::to_string(i)});
+  ASSERT_TRUE(room.Enter(many));
+  EXPECT_FALSE(room.Enter(call("a")));
+  ASSERT_TRUE(room.Enter(call("m-7")));
+  room.Leave(many);
+  ASSERT_TRUE(room.Enter(call("a")));
+  for (int i = 2; i < kCallsMax; ++i) ASSERT_TRUE(room.Enter(call("a"))) << i;
+  EXPECT_FALSE(room.Enter(call("a")));
+  room.Leave(call("a"));
+  EXPECT_TRUE(room.Enter(call("a")));
 }
 
 TEST_F(KubeletService, WhoEndsAnswersWhatWasAskedAndRefusesWhatComes) {

@@ -24,6 +24,7 @@
 #include "kubelet/dra_v1beta1.grpc.pb.h"
 #include "kubelet/health.grpc.pb.h"
 #include "kubelet/registration.grpc.pb.h"
+#include "node/kubelet/call_room.h"
 #include "node/kubelet/capped_listener.h"
 #include "node/kubelet/socket_file.h"
 #include "pkg/json/utf8.h"
@@ -37,7 +38,6 @@ using grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
 
 constexpr int kMessageMax = 1 << 20;
-constexpr int kCallsMax = 64;
 constexpr int kClaimsMax = 256;
 constexpr std::size_t kMemoryMax = std::size_t{32} << 20U;  // For connections and messages.
 constexpr std::size_t kStreamsMax = 8;
@@ -114,8 +114,20 @@ void PutUnprepared(const Answers& answers, Response& response) {
 
 // Calls of both versions together.
 struct Calls {
+  explicit Calls(std::string ns) : daemon_namespace(std::move(ns)) {}
+
+  [[nodiscard]] CallRoom& RoomFor(const std::vector<ClaimName>& claims, bool prepares) {
+    if (!prepares) return unprepares;
+    const auto is_daemons = [this](const ClaimName& claim) { return claim.ns == daemon_namespace; };
+    return std::ranges::all_of(claims, is_daemons) ? daemons : pods;
+  }
+
+  const std::string daemon_namespace;
   std::atomic<int> open = 0;
   std::atomic<bool> leaving = false;
+  CallRoom unprepares = {};
+  CallRoom daemons = {};
+  CallRoom pods = {};
 };
 
 // A call that is answered later. Owns itself until gRPC no longer needs it.
@@ -140,42 +152,45 @@ class Dra final : public Version::Service {
                                            const typename Version::PrepareRequest* request,
                                            typename Version::PrepareResponse* response) override {
     const auto put = [response](const Answers& answers) { PutPrepared(answers, *response); };
-    return Serve(context, *request, put, &Claims::Prepare);
+    return Serve(context, *request, put, true);
   }
   ServerUnaryReactor* NodeUnprepareResources(
       CallbackServerContext* context, const typename Version::UnprepareRequest* request,
       typename Version::UnprepareResponse* response) override {
     const auto put = [response](const Answers& answers) { PutUnprepared(answers, *response); };
-    return Serve(context, *request, put, &Claims::Unprepare);
+    return Serve(context, *request, put, false);
   }
 
  private:
-  using What = void (Claims::*)(const std::vector<ClaimName>& claims, std::stop_token cancelled,
-                                Done done);
-
   template <typename Request>
   ServerUnaryReactor* Serve(CallbackServerContext* context, const Request& request, const Done& put,
-                            What what) {
+                            bool prepares) {
     if (request.claims_size() > kClaimsMax) {
       return FinishWith(context, Refused(grpc::RESOURCE_EXHAUSTED, "more than 256 claims at once"));
     }
     // In this order: a thread that counts open calls after Leave() misses no call that starts.
-    const int open = ++calls_.open;
+    ++calls_.open;
     if (calls_.leaving) {
       --calls_.open;
       return FinishWith(context, Refused(grpc::UNAVAILABLE, "the plugin is ending"));
     }
-    if (open > kCallsMax) {
+    const std::vector<ClaimName> names = NamesIn(request);
+    CallRoom& room = calls_.RoomFor(names, prepares);
+    if (!room.Enter(names)) {
       --calls_.open;
-      return FinishWith(context, Refused(grpc::RESOURCE_EXHAUSTED, "more than 64 calls at once"));
+      return FinishWith(context,
+                        Refused(grpc::RESOURCE_EXHAUSTED,
+                                "64 claims wait on this node already; the kubelet retries"));
     }
     auto* call = new PendingCall();
-    const auto finish = [this, put, call](const Answers& answers) {
+    const auto finish = [this, put, call, names, &room](const Answers& answers) {
       put(answers);
+      room.Leave(names);
       --calls_.open;
       call->Finish(grpc::Status::OK);  // Last, because it destroys the call and response.
     };
-    (claims_.*what)(NamesIn(request), call->cancelled(), finish);
+    if (prepares) claims_.Prepare(names, call->cancelled(), finish);
+    if (!prepares) claims_.Unprepare(names, call->cancelled(), finish);
     return call;
   }
 
@@ -424,6 +439,7 @@ struct Service::State {
         claims(who),
         dra_socket(std::move(serves)),
         registration_socket(std::move(registers)),
+        calls(options.daemon_namespace),
         dra_v1(who, calls),
         dra_v1beta1(who, calls),
         devices_health(who),

@@ -8,8 +8,9 @@
 // with a short name in the registry folder serves everything. The kubelet's root folder may then
 // have 80 characters.
 //
-// Bounds: 64 calls at once, with 256 claims each; 8 streams; 1 MiB a message. The rest is refused.
-// The health port has at most 64 connections, see CappedListener.
+// Bounds: a CallRoom for unprepares, one for claims of daemons, and one for other prepares, with
+// 256 claims a call; 8 streams; 1 MiB a message. The rest is refused. The health port has at most
+// 64 connections, see CappedListener.
 #pragma once
 
 #include <memory>
@@ -24,7 +25,8 @@ namespace kubelet {
 struct ServiceOptions {
   std::string driver = {};
   std::string registry_folder = {};
-  std::string plugin_folder = {};  // The folder of this driver.
+  std::string plugin_folder = {};     // The folder of this driver.
+  std::string daemon_namespace = {};  // Claims of daemons are in this namespace.
   // UID of this process's pod. It is part of the names of the sockets, so that the next pod can
   // serve before this one ends. If empty, the sockets replace those of the earlier process.
   std::string pod_uid = {};

@@ -257,6 +257,7 @@ Result<void> PluginProcess::Serve() {
   kubelet::ServiceOptions options = {.driver = std::string(api::kDriver),
                                      .registry_folder = settings_.registry_folder,
                                      .plugin_folder = settings_.Folder(),
+                                     .daemon_namespace = settings_.ns,
                                      .pod_uid = settings_.pod_uid};
   if (settings_.health_port >= 0) options.health_port = settings_.health_port;
   service_ = TRY(kubelet::Service::Start(options, request_handler_));

@@ -133,6 +133,14 @@ std::optional<ClaimStep> NodeFor(const NodeIdentity& self, const std::string& do
                  "the daemon of ComputeDomain " + domain + " is not ready on node " + self.node);
 }
 
+// Returns whether the entry is of the same allocation. Its pods may have changed since: calls for
+// several pods would otherwise replace each other's entry.
+bool IsSameUse(const CheckpointClaim& entry, const ClaimToPrepare& claim) {
+  const auto& noted = entry.status.wanted();
+  const auto& asked = claim.status.wanted();
+  return noted && asked && *noted == *asked;
+}
+
 bool HasRoomFor(const ClaimToPrepare& claim, const Checkpoint& checkpoint) {
   std::size_t bytes = claim.status.text().size();
   for (const auto& [uid, entry] : checkpoint.claims) bytes += entry.status.text().size();
@@ -142,9 +150,9 @@ bool HasRoomFor(const ClaimToPrepare& claim, const Checkpoint& checkpoint) {
 ClaimStep StartClaim(const NodeIdentity& self, const ClaimToPrepare& claim,
                      const CheckpointClaim* entry, const Checkpoint& checkpoint,
                      const NodeObservation& observed) {
-  const bool is_noted =
-      entry != nullptr && entry->state == ClaimState::kStarted && entry->status == claim.status;
   const Wanted& wanted = *claim.wanted;
+  const bool is_noted =
+      entry != nullptr && entry->state == ClaimState::kStarted && IsSameUse(*entry, claim);
   const bool is_daemon = wanted.name.type == DeviceType::kDaemon;
   if (!is_noted && (is_daemon || HasRoomFor(claim, checkpoint))) return CheckpointStarted();
   if (!is_noted) {

@@ -31,6 +31,14 @@ ClaimToPrepare ClaimOf(const std::string& uid, const std::string& device, const 
 const ClaimToPrepare kChannel = ClaimOf("a", "channel-0", "train");
 const ClaimToPrepare kDaemon = ClaimOf("d", "daemon-0", "driver");
 
+// The claim as the API server has it when another pod has come to use it.
+ClaimToPrepare WithAnotherPod(ClaimToPrepare claim) {
+  std::string status = claim.status.text();
+  status.replace(status.find(R"("name":"p")"), 10, R"("name":"q")");
+  claim.status = ClaimStatus::Decode(status).value();
+  return claim;
+}
+
 using Kinds = std::vector<std::size_t>;
 // The alternatives of ClaimStep, as they come.
 template <typename... Steps>
@@ -419,6 +427,18 @@ TEST(Prepare, ASpecOfAnotherTimeIsReplaced) {
   EXPECT_TRUE(bare.specs.empty());
 }
 
+// Else two calls would replace each other's entry as long as both wait.
+TEST(Prepare, REV4_Y9_ClaimOfTwoPods_IsWrittenOnce) {
+  Node node;
+  node.is_ready = false;
+  ASSERT_TRUE(Waits(node.PrepareAll(kChannel)));
+  EXPECT_TRUE(Waits(node.PrepareStep(WithAnotherPod(kChannel))));
+  // Another allocation of the claim is another thing.
+  const ClaimToPrepare other =
+      ClaimOf("a", "channel-0", "train", kDomain, R"(,"adminAccess":true)");
+  EXPECT_TRUE(std::holds_alternative<CheckpointStarted>(node.PrepareStep(other)));
+}
+
 TEST(Prepare, OneThatWasTakenBackMeanwhileIsStale) {
   Node node;
   node.is_ready = false;
@@ -426,11 +446,7 @@ TEST(Prepare, OneThatWasTakenBackMeanwhileIsStale) {
   ASSERT_TRUE(ErrorIn(node.UnprepareAll("a")).empty());
   node.is_ready = true;
   EXPECT_TRUE(IsRefused(node.PrepareAll(kChannel)));
-  ClaimToPrepare again = kChannel;
-  std::string status = again.status.text();
-  status.replace(status.find(R"("name":"p")"), 10, R"("name":"q")");
-  again.status = ClaimStatus::Decode(status).value();
-  EXPECT_TRUE(IsPrepared(node.PrepareAll(again)));
+  EXPECT_TRUE(IsPrepared(node.PrepareAll(WithAnotherPod(kChannel))));
 }
 
 TEST(Prepare, TheHostsImexNeedsNoLabelAndIsAskedItself) {
