@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import urllib.request
 
-from actors import channel_claim
+from actors import channel_claim, named
 from cluster import REPO
 from endpoint import free_port
 from objects import LABEL, domain
@@ -23,9 +23,10 @@ UNKNOWN_CLAIM = "default/unknown/00000000-0000-4000-8000-000000000000"
 
 
 def allocate(cluster, claim):
-    """A channel of the plugin's node, as the scheduler does, to a claim of actors.channel_claim() that exists: NAMESPACE/NAME/UID."""
+    """The device that it asks for, of the plugin's node, as the scheduler does, to a claim that exists: NAMESPACE/NAME/UID."""
     name, namespace = claim["metadata"]["name"], claim["metadata"]["namespace"]
-    result = {"request": "channel", "driver": DRIVER, "pool": NODE, "device": "channel-0"}
+    [request] = claim["spec"]["devices"]["requests"]
+    result = {"request": request["name"], "driver": DRIVER, "pool": NODE, "device": f"{request['name']}-0"}
     config = [{**one, "source": "FromClaim"} for one in claim["spec"]["devices"]["config"]]
     cluster.kubectl("patch", "resourceclaim", name, "-n", namespace, "--subresource=status", "--type=merge", "-p",
                     json.dumps({"status": {"allocation": {"devices": {"results": [result], "config": config}}}}))
@@ -56,6 +57,23 @@ class Domain:
         self.namespace.apply(made)
         self.claims.append(allocate(self._cluster, made))
         return self.claims[-1]
+
+    @contextlib.contextmanager
+    def daemon(self, plugin):
+        """Meanwhile the claim of its daemon is prepared on the plugin's node, as that of a daemon's pod."""
+        config = {"apiVersion": "resource.nvidia.com/v1beta1", "kind": "ComputeDomainDaemonConfig", "domainID": self.uid}
+        claim = named("ResourceClaim", f"daemon-{self.uid}", spec={"devices": {
+            "requests": [{"name": "daemon", "exactly": {"deviceClassName": "compute-domain-daemon.nvidia.com"}}],
+            "config": [{"opaque": {"driver": DRIVER, "parameters": config}}]}})
+        claim["metadata"]["namespace"] = "cdom-system"
+        self._cluster.apply(claim)
+        allocated = allocate(self._cluster, claim)
+        plugin.prepare(allocated)
+        try:
+            yield
+        finally:
+            plugin.unprepare(allocated)
+            self._cluster.kubectl("delete", "resourceclaim", claim["metadata"]["name"], "-n", "cdom-system", "--timeout=60s")
 
     def set_node(self, status):
         """What the node's daemon says in the clique: Ready or NotReady."""
@@ -179,6 +197,7 @@ class Plugin:
 
     def prepare(self, claim):
         """As a kubelet does on its socket, for NAMESPACE/NAME/UID: the CDI names of the devices. Raises on an error."""
+        eventually("the plugin can be asked", self._socket.exists)
         done = self._call("prepare", claim)
         assert done.returncode == 0, done
         return done.stdout.split()

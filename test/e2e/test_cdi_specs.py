@@ -56,7 +56,8 @@ def plugin(cluster, programs, shared):
     cluster.kubectl("apply", "-f", REPO / "manifests/kubelet-plugin/access.yaml")
     made = Plugin(cluster, programs)
     made.start()
-    yield made
+    with shared.daemon(made):
+        yield made
     made.stop()
 
 

@@ -44,12 +44,13 @@ def plugin(cluster, shared_plugin):
 
 @pytest.fixture
 def shared(namespace, plugin):
-    """A domain, whose claims are taken back when the case is over."""
+    """A domain with a daemon on the node, whose claims are taken back when the case is over."""
     made = Domain(namespace, "shared")
-    yield made
-    for claim in made.claims:
-        plugin.unprepare(claim)
-    made.delete_clique()
+    with made.daemon(plugin):
+        yield made
+        for claim in made.claims:
+            plugin.unprepare(claim)
+        made.delete_clique()
 
 
 def waits(plugin, asking, claim, pattern):
@@ -72,12 +73,27 @@ def test_a_channel_is_given_once_the_daemon_is_ready_and_unprepare_leaves_no_tra
         waits(plugin, asking, claim, f"the daemon of ComputeDomain .* is not ready on node {NODE}")
         shared.set_node("Ready")
         is_given(asking)
-    specs = [json.loads(file.read_text()) for file in plugin.cdi.glob(f"k8s.{DRIVER}-claim_*")]
+    specs = [json.loads(file.read_text()) for file in plugin.cdi.glob(f"k8s.{DRIVER}-claim_{claim.rpartition('/')[2]}*")]
     assert [node["path"] for spec in specs for device in spec["devices"] for node in device["containerEdits"]["deviceNodes"]] == [
         "/dev/nvidia-caps-imex-channels/channel0"]
     plugin.unprepare(claim)
     has_no_domain(cluster)
     assert plugin.files() == before
+
+
+def test_REV4_Y7_a_channel_waits_for_a_daemon_on_its_node_whatever_the_api_server_says(namespace, plugin):
+    """Its daemon has ended, and nobody has written that down: the controller was down, too."""
+    domain = Domain(namespace, "shared")
+    domain.set_node("Ready")
+    claim = domain.claim("first")
+    try:
+        with plugin.asked("prepare", claim) as asking:
+            waits(plugin, asking, claim, f"no daemon of ComputeDomain {domain.uid} is prepared on node {NODE}")
+            with domain.daemon(plugin):
+                is_given(asking)
+    finally:
+        plugin.unprepare(claim)
+        domain.delete_clique()
 
 
 def test_a_thousand_channels_leave_no_file_no_descriptor_and_no_memory(plugin, shared):

@@ -168,13 +168,14 @@ def test_a_clique_that_may_not_be_watched_is_read_and_a_watch_is_refused_once(cl
                 if one["objectRef"]["resource"] == "computedomaincliques"]
     with roles.with_only("get", right_to("list", "computedomaincliques"), ACCOUNT):
         running_plugin.run()
-        for _ in range(2):
-            waits.set_node("NotReady")
-            with running_plugin.asked("prepare", claim) as asking:
-                eventually("the clique is read", asked, lambda got: "get 200" in got)
-                waits.set_node("Ready")
-                is_given(asking)
-            running_plugin.unprepare(claim)
+        with waits.daemon(running_plugin):
+            for _ in range(2):
+                waits.set_node("NotReady")
+                with running_plugin.asked("prepare", claim) as asking:
+                    eventually("the clique is read", asked, lambda got: "get 200" in got)
+                    waits.set_node("Ready")
+                    is_given(asking)
+                running_plugin.unprepare(claim)
         assert [one for one in asked() if not one.startswith("get")] in (["list 403"], ["watch 403"])
 
 
@@ -188,16 +189,18 @@ def test_a_clique_whose_watch_is_slow_is_waited_for_and_not_read(cluster, runnin
         waits.set_node("Ready")
         before.set_node("Ready")
         first = before.claim("before")
-        with running_plugin.asked("prepare", first) as asking:
-            is_given(asking)
-        running_plugin.unprepare(first)
-        # Connections for claims and nodes are open; the one for the watch of another clique is new.
-        with way.held(), running_plugin.asked("prepare", claim) as asking:
-            eventually("the clique's watch begins", lambda: way.waiting > 0)
-            time.sleep(1)  # For so long it is slow.
-            assert asking.status() is None
-        running_plugin.prepare(claim)
-        running_plugin.unprepare(claim)
+        with before.daemon(running_plugin):
+            with running_plugin.asked("prepare", first) as asking:
+                is_given(asking)
+            running_plugin.unprepare(first)
+        with waits.daemon(running_plugin):
+            # Connections for claims and nodes are open; the one for the watch of another clique is new.
+            with way.held(), running_plugin.asked("prepare", claim) as asking:
+                eventually("the clique's watch begins", lambda: way.waiting > 0)
+                time.sleep(1)  # For so long it is slow.
+                assert asking.status() is None
+            running_plugin.prepare(claim)
+            running_plugin.unprepare(claim)
         assert [one for one in cluster.requests_of(ACCOUNT, since) if one["responseStatus"]["code"] == 403] == []
     finally:
         before.end()
@@ -208,14 +211,16 @@ def test_a_claim_that_may_not_be_read_yet_is_prepared_once_it_may(cluster, roles
     """The node authorizer says so of a claim whose pod it has not heard of yet."""
     waits.set_node("Ready")
     running_plugin.run()
-    right, since = right_to("get", "resourceclaims"), cluster.audit_size()
+    right = right_to("get", "resourceclaims")
     with contextlib.ExitStack() as asked:
+        asked.enter_context(waits.daemon(running_plugin))
+        since = cluster.audit_size()
         with roles.without(right, ACCOUNT):
             asking = asked.enter_context(running_plugin.asked("prepare", claim))
             eventually("it is refused", lambda: was_refused(cluster, ACCOUNT, right, since))
             assert asking.status() is None
         is_given(asking)
-    running_plugin.unprepare(claim)
+        running_plugin.unprepare(claim)
 
 
 # --- Rights of the process: NVIDIA's library makes device nodes that do not exist.

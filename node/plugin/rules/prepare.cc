@@ -108,6 +108,19 @@ std::string Objection(const NodeIdentity& self, const ClaimToPrepare& claim,
   return {};
 }
 
+// Returns whether a daemon of the domain may run here. What the API server says of it may be stale:
+// it stays ready there after the daemon has ended if nobody writes that down.
+bool HasDaemon(const std::string& domain, const Checkpoint& checkpoint) {
+  return std::ranges::any_of(checkpoint.claims, [&domain](const auto& entry) {
+    const CheckpointClaim& claim = entry.second;
+    const auto use = UseOf(claim);
+    const auto& wanted = claim.status.wanted();
+    const bool looks_on = wanted && wanted->device.admin_access;
+    return claim.state == ClaimState::kCompleted && use && use->type == DeviceType::kDaemon &&
+           use->domain == domain && !looks_on;
+  });
+}
+
 // Returns the next step to make the node ready for a channel. Empty if it is.
 std::optional<ClaimStep> NodeFor(const NodeIdentity& self, const std::string& domain,
                                  const Checkpoint& checkpoint, const NodeObservation& observed) {
@@ -128,9 +141,11 @@ std::optional<ClaimStep> NodeFor(const NodeIdentity& self, const std::string& do
     return WaitFor(observed, "node " + self.node + " is held by ComputeDomain " +
                                  observed.node_domain + ", not by " + domain);
   }
-  if (observed.is_ready) return {};
-  return WaitFor(observed,
-                 "the daemon of ComputeDomain " + domain + " is not ready on node " + self.node);
+  const std::string daemon = "daemon of ComputeDomain " + domain + " is ";
+  if (!observed.is_ready)
+    return WaitFor(observed, "the " + daemon + "not ready on node " + self.node);
+  if (HasDaemon(domain, checkpoint)) return {};
+  return WaitFor(observed, "no " + daemon + "prepared on node " + self.node);
 }
 
 // Returns whether the entry is of the same allocation. Its pods may have changed since: calls for

@@ -75,6 +75,10 @@ struct Node {
   bool has_driver_spec = true;
   bool has_folder = false;
   bool is_ready = true;
+  // The claim of the domain's daemon, which is prepared before each channel.
+  std::optional<CheckpointClaim> daemon =
+      CheckpointClaim{.state = ClaimState::kCompleted,
+                      .groups = {{.type = DeviceType::kDaemon, .domain = kDomain}}};
   NodeObservation known = {.domain = DomainIdentity{.uid = kDomain, .name = "dom", .ns = "train"},
                            .node_read = true};
   Kinds done = {};
@@ -91,14 +95,20 @@ struct Node {
     return observed;
   }
 
+  [[nodiscard]] Checkpoint SeenCheckpoint() const {
+    Checkpoint seen = checkpoint;
+    if (daemon) seen.claims["daemon"] = *daemon;
+    return seen;
+  }
+
   [[nodiscard]] ClaimStep PrepareStep(const ClaimToPrepare& claim) const {
-    return Prepare(self, claim.uid, &claim, checkpoint, See(claim.uid));
+    return Prepare(self, claim.uid, &claim, SeenCheckpoint(), See(claim.uid));
   }
   [[nodiscard]] ClaimStep PrepareUnread(const std::string& uid) const {
-    return Prepare(self, uid, nullptr, checkpoint, See(uid));
+    return Prepare(self, uid, nullptr, SeenCheckpoint(), See(uid));
   }
   [[nodiscard]] ClaimStep UnprepareStep(const std::string& uid) const {
-    return Unprepare(self, uid, checkpoint, See(uid));
+    return Unprepare(self, uid, SeenCheckpoint(), See(uid));
   }
 
   void Apply(const ClaimStep& step, const std::string& uid, const ClaimToPrepare* claim) {
@@ -275,6 +285,33 @@ TEST(Prepare, Oracle1_NoChannelIsGivenBeforeTheNodeIsReady) {
   EXPECT_TRUE(node.specs.empty());
   node.is_ready = true;
   EXPECT_TRUE(IsPrepared(node.PrepareAll(kChannel)));
+}
+
+// The API server's word may be old: nobody may be there to write that the daemon has ended.
+TEST(Prepare, REV4_Y7_ChannelWithoutADaemonOnItsNode_Waits) {
+  Node node;
+  const PreparedGroup group = {.type = DeviceType::kDaemon, .domain = kDomain};
+  const auto admin = ClaimOf("e", "daemon-0", "driver", kDomain, R"(,"adminAccess":true)");
+  for (const std::optional<CheckpointClaim>& daemon :
+       {std::optional<CheckpointClaim>(), std::optional(StartedClaim(kDaemon)),
+        std::optional(CheckpointClaim{.state = ClaimState::kAborted, .groups = {group}}),
+        std::optional(CheckpointClaim{.state = ClaimState::kCompleted,
+                                      .groups = {{.type = DeviceType::kDaemon, .domain = kOther}}}),
+        std::optional(CheckpointClaim{
+            .state = ClaimState::kCompleted, .status = admin.status, .groups = {group}})}) {
+    node.daemon = daemon;
+    const ClaimStep step = node.PrepareAll(kChannel);
+    EXPECT_TRUE(Waits(step));
+    EXPECT_EQ(ErrorIn(step),
+              "no daemon of ComputeDomain " + std::string(kDomain) + " is prepared on node node-a");
+    EXPECT_TRUE(node.specs.empty());
+  }
+  ASSERT_TRUE(IsPrepared(node.PrepareAll(kDaemon)));
+  EXPECT_TRUE(IsPrepared(node.PrepareAll(kChannel)));
+  Node host;
+  host.self.host_managed = true;
+  host.daemon.reset();
+  EXPECT_TRUE(IsPrepared(host.PrepareAll(kChannel)));
 }
 
 TEST(Prepare, Oracle2_AClaimOfAnotherNamespaceIsRefusedBeforeAnythingIsWritten) {

@@ -88,7 +88,12 @@ FUZZ_TARGET(claim, bytes) {
   plugin::Checkpoint checkpoint;
   int steps = 0;
   const auto next = [&] {
-    return plugin::Prepare(self, claim->uid, &*claim, checkpoint, observed);
+    plugin::Checkpoint seen = checkpoint;
+    seen.claims["a daemon"] = {
+        // No claim has this UID.
+        .state = plugin::ClaimState::kCompleted,
+        .groups = {{.type = plugin::DeviceType::kDaemon, .domain = observed.node_domain}}};
+    return plugin::Prepare(self, claim->uid, &*claim, seen, observed);
   };
   plugin::ClaimStep step = next();
   for (; !std::holds_alternative<plugin::AnswerKubelet>(step); ++steps) {

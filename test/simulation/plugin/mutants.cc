@@ -47,9 +47,18 @@ PluginRules CollectingGarbageWith(Change change) {
   }};
 }
 
+// An entry of a daemon in the checkpoint, without a device.
+plugin::CheckpointClaim DaemonOf(const std::string& domain) {
+  return {.state = ClaimState::kCompleted,
+          .groups = {{.type = DeviceType::kDaemon, .domain = domain}}};
+}
+
 PluginRules NotWaitingForTheDaemon() {
-  return PreparingWith([](const NodeIdentity&, ClaimToPrepare&, Checkpoint&,
-                          NodeObservation& observed) { observed.is_ready = true; });
+  return PreparingWith([](const NodeIdentity&, ClaimToPrepare& claim, Checkpoint& checkpoint,
+                          NodeObservation& observed) {
+    observed.is_ready = true;
+    if (claim.wanted) checkpoint.claims["daemon"] = DaemonOf(claim.wanted->config.domain);
+  });
 }
 
 PluginRules OverlookingABoot() {
@@ -100,6 +109,7 @@ PluginRules OverlookingTheHolder() {
   return PreparingWith(
       [](const NodeIdentity&, ClaimToPrepare& claim, Checkpoint& checkpoint, NodeObservation&) {
         std::erase_if(checkpoint.claims, [&](const auto& item) { return item.first != claim.uid; });
+        if (claim.wanted) checkpoint.claims["daemon"] = DaemonOf(claim.wanted->config.domain);
       });
 }
 
