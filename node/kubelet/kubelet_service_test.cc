@@ -744,6 +744,8 @@ TEST_F(KubeletService, REV3_N3_InstanceWithAYoungerSocketSupersedesTheOther) {
   auto second = StartWith(younger);
   EXPECT_TRUE(first->IsSuperseded());
   EXPECT_FALSE(second->IsSuperseded());
+  EXPECT_TRUE(second->HasElder());
+  EXPECT_FALSE(first->HasElder());
   second.reset();
   EXPECT_FALSE(first->IsSuperseded());
   LeaveSocket(folder_.path() + "/registry/driver.test-cccc-reg.sock");

@@ -455,6 +455,8 @@ struct Service::State {
                                     const std::vector<grpc::Service*>& services,
                                     std::unique_ptr<grpc::Server>& server);
   [[nodiscard]] Result<void> ListenForProbes(int port);
+  // Returns whether another instance serves whose socket is meant.
+  [[nodiscard]] bool HasOther(bool (*is_meant)(const std::string& other, const std::string& own));
   [[nodiscard]] bool IsWell() {
     return claims.Trouble().empty() && (!dra_socket || dra_socket->IsOurs()) &&
            registration_socket.IsOurs();
@@ -561,13 +563,20 @@ Result<std::unique_ptr<Service>> Service::Start(const ServiceOptions& options, C
   return std::unique_ptr<Service>(new Service(std::move(state)));
 }
 
-bool Service::IsSuperseded() const {
-  const SocketFile& own = state_->registration_socket;
-  if (!own.IsOurs()) return true;
-  const auto sockets = RegistrationsIn(state_->registry_folder, state_->driver);
-  return std::ranges::any_of(sockets, [&own](const std::string& path) {
-    return IsYounger(path, own.path()) && IsServed(path);
+bool Service::State::HasOther(bool (*is_meant)(const std::string& other, const std::string& own)) {
+  const auto sockets = RegistrationsIn(registry_folder, driver);
+  return std::ranges::any_of(sockets, [&](const std::string& path) {
+    return is_meant(path, registration_socket.path()) && IsServed(path);
   });
+}
+
+bool Service::IsSuperseded() const {
+  return !state_->registration_socket.IsOurs() || state_->HasOther(IsYounger);
+}
+
+bool Service::HasElder() const {
+  return state_->HasOther(
+      [](const std::string& other, const std::string& own) { return IsYounger(own, other); });
 }
 
 void Service::Leave() {

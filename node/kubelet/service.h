@@ -54,6 +54,9 @@ class Service {
   // Returns whether another instance of this driver serves the kubelet instead of this one. Reads
   // the file system.
   [[nodiscard]] bool IsSuperseded() const;
+  // Returns whether an older instance of this driver still serves, and may answer calls. Reads the
+  // file system.
+  [[nodiscard]] bool HasElder() const;
   // Refuses new calls from now on, so that the open calls can be answered.
   void Leave();
   // Returns the number of open calls. It does not grow after Leave().

@@ -1,6 +1,7 @@
 """The kubelet plugin as a process on loopback, with stand-ins for NVIDIA's driver, on a Node of its own."""
 
 import contextlib
+import copy
 import json
 import pathlib
 import re
@@ -102,6 +103,7 @@ class Plugin:
         self._folder = pathlib.Path(tempfile.mkdtemp(prefix="plugin.", dir=cluster.folder))
         self.cdi = self._folder / "cdi"
         self.driver = self._folder / "driver"
+        self._name = "plugin"
         self._socket = self._folder / "plugins" / DRIVER / "dra.sock"
         self._runs = None  # What run_with() was given, if it runs with that.
         self.port = free_port()
@@ -141,9 +143,9 @@ class Plugin:
         """Starts the program. Its log begins again. `within` is a command that runs it; with `devices`, it is told of another file
         than /proc/devices. `kubeconfig`: instead of its own. `environment`: more variables."""
         folder = self._folder
-        (folder / "plugin.log").write_text("")
+        (folder / f"{self._name}.log").write_text("")
         self._runs = None
-        self._process = Process("plugin", [
+        self._process = Process(self._name, [
             *within, self._programs / "compute-domain-kubelet-plugin", "--node-name", NODE, "--namespace", "cdom-system",
             "--kubeconfig", kubeconfig or self.kubeconfig, "--kubelet-registrar-directory-path", folder / "registry",
             "--kubelet-plugins-directory-path", folder / "plugins", "--cdi-root", folder / "cdi",
@@ -159,6 +161,18 @@ class Plugin:
                               env={"STAND_IN_NVML_GPUS": "GB200,0,3,0,1,1", **environment}, check=False, capture_output=True,
                               text=True, timeout=60)
         return done.stdout + done.stderr
+
+    @contextlib.contextmanager
+    def younger(self):
+        """Meanwhile another instance serves beside it, as in a rolling update."""
+        made = copy.copy(self)
+        made._name, made._socket = "younger", self._socket.with_name("dra-younger.sock")
+        made.port, made.health_port = free_port(), free_port()
+        made.run("--pod-uid", "younger")
+        try:
+            yield made
+        finally:
+            made.end()
 
     def end(self):
         self._process.end()
@@ -204,6 +218,7 @@ class Plugin:
 
     def unprepare(self, claim):
         """As a kubelet does on its socket. Raises on an error."""
+        eventually("the plugin can be asked", self._socket.exists)
         done = self._call("unprepare", claim)
         assert done.returncode == 0, done
 

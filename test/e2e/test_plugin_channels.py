@@ -96,6 +96,21 @@ def test_REV4_Y7_a_channel_waits_for_a_daemon_on_its_node_whatever_the_api_serve
         domain.delete_clique()
 
 
+def test_REV4_Y10_an_unprepare_by_a_younger_instance_ends_a_prepare_that_waits_in_the_older(plugin, shared):
+    shared.set_node("Ready")
+    first, second = shared.claim("first"), shared.claim("second")
+    plugin.prepare(first)
+    with plugin.asked("prepare", second) as asking:
+        waits(plugin, asking, second, "channel-0 is held by claim")
+        with plugin.younger() as younger:
+            younger.unprepare(second)
+            younger.unprepare(first)
+            eventually("exit status of who asked", asking.status, lambda status: status is not None)
+    assert "stale prepare" in asking.out.read_text() + asking.log.read_text()
+    assert "PrepareCompleted" not in {claim["checkpointState"] for uid, claim in
+                                      json.loads(plugin.checkpoint())["v2"]["preparedClaims"].items() if uid in first + second}
+
+
 def test_a_thousand_channels_leave_no_file_no_descriptor_and_no_memory(plugin, shared):
     def footprint():
         return plugin.descriptors()[0], plugin.files(), len(plugin.checkpoint())

@@ -58,8 +58,11 @@ void ClaimQueue::Add(Operation operation, const std::vector<kubelet::ClaimName>&
       const bool is_opposite = earlier.name.uid == claim.uid && earlier.operation != operation;
       earlier.is_overtaken = earlier.is_overtaken || is_opposite;
     }
-    ClaimRequest& request = requests_.emplace_back(
-        ClaimRequest{.operation = operation, .name = claim, .batch = batch, .since = now});
+    ClaimRequest& request = requests_.emplace_back(ClaimRequest{.operation = operation,
+                                                                .name = claim,
+                                                                .batch = batch,
+                                                                .since = now,
+                                                                .called = state_.clock.Wall()});
     if (!cdi::IsFileSafe(claim.uid) || claim.name.empty() || claim.ns.empty()) {
       Answer(request, {.error = "the claim has no UID, name and namespace"});
     }
@@ -139,6 +142,7 @@ ClaimStep ClaimQueue::Decide(ClaimRequest& request) {
   }
   if (request.operation == Operation::kPrepare) return DecidePrepare(request);
   NodeObservation observed = Observe(request);
+  observed.has_elder = state_.has_elder();
   observed.keeps_label = KeepsLabel(request);
   if (observed.keeps_label) state_.label_kept_until = observed.now + kLabelKept;
   return Unprepare(state_.self, request.name.uid, state_.checkpoint_file.checkpoint(), observed);
@@ -177,6 +181,7 @@ ClaimStep ClaimQueue::DecidePrepare(ClaimRequest& request) {
 NodeObservation ClaimQueue::Observe(const ClaimRequest& request) const {
   NodeObservation observed = {.node_read = state_.node && !state_.node_writing,
                               .is_withdrawn = request.is_withdrawn(),
+                              .called = request.called,
                               .since = request.since,
                               .now = state_.clock.Now()};
   if (observed.node_read) observed.node_domain = state_.node->domain;
@@ -297,8 +302,13 @@ Result<void> ClaimQueue::Execute(ClaimRequest& request, const ClaimStep& step) {
               claims[uid].groups = completed.groups;
             });
           },
-          [&](const CheckpointAborted&) {
-            return save([&](auto& claims) { Abort(claims[uid], state_.clock.Wall()); });
+          [&](const CheckpointAborted& aborted) {
+            return save([&](auto& claims) {
+              CheckpointClaim& entry = claims[uid];
+              entry.name = request.name.name;
+              entry.ns = request.name.ns;
+              Abort(entry, aborted, state_.clock.Wall());
+            });
           },
           [](const auto&) { return Result<void>(); },
       },

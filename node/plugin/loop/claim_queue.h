@@ -53,6 +53,7 @@ class ClaimQueue {
     kubelet::ClaimName name = {};
     std::shared_ptr<BatchCall> batch = {};
     TimePoint since = {};
+    base::Clock::WallTime called = {};
     std::optional<ClaimToPrepare> claim = {};  // Empty until it is read.
     bool asking = false;  // A request to the API server is in flight; nothing happens meanwhile.
     std::string failed = {};  // The last error. Empty if there is none.

@@ -9,6 +9,7 @@
 
 #include "node/cdi/files.h"
 #include "node/plugin/host/domain_dirs.h"
+#include "pkg/base/rfc3339.h"
 #include "pkg/base/testing/manual_clock.h"
 #include "pkg/http/testing/fake_credentials.h"
 #include "pkg/kube/testing/fakes.h"
@@ -188,6 +189,21 @@ TEST_F(ClaimQueueTest, REV3_N1_CancelledCallEndsItsClaims) {
               [&other](const kubelet::Answers& answers) { other = answers; });
   static_cast<void>(queue_->Turn());
   EXPECT_FALSE(answers_);
+}
+
+TEST_F(ClaimQueueTest, REV4_Y10_UnknownClaim_LeavesAMarkForAnOlderInstance) {
+  for (const bool has_elder : {false, true}) {
+    state_->has_elder = [=] { return has_elder; };
+    Ask(Operation::kUnprepare);
+    static_cast<void>(queue_->Turn());
+    ASSERT_TRUE(answers_);
+    EXPECT_EQ(answers_->at(kUid).error, "");
+    EXPECT_EQ(state_->checkpoint_file.checkpoint().claims.contains(kUid), has_elder);
+  }
+  const CheckpointClaim& mark = state_->checkpoint_file.checkpoint().claims.at(kUid);
+  EXPECT_EQ(mark.state, ClaimState::kAborted);
+  EXPECT_EQ(mark.name, "c");
+  EXPECT_EQ(mark.aborted_at, base::FormatSeconds(clock_.Wall() + std::chrono::seconds(1)));
 }
 
 TEST_F(ClaimQueueTest, REV3_N5_PassThatFreedSomethingIsFollowedByAnotherAtOnce) {

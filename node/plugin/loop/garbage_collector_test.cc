@@ -152,7 +152,7 @@ TEST_F(GarbageCollectorTest, REV4_Y3_AbortedEntry_IsForgottenWhenItIsOver) {
   ASSERT_TRUE(
       RunUntil([&](TimePoint next) { return next == time_.Now() + std::chrono::minutes(10); }));
   CheckpointClaim aborted = {.name = "c", .ns = "train"};
-  Abort(aborted, time_.Wall());
+  Abort(aborted, {}, time_.Wall());
   Note(aborted);
   garbage_collector_->CheckForGarbage();
   const TimePoint due = time_.Now() + std::chrono::seconds(91);

@@ -55,6 +55,8 @@ struct PluginState {
   // Returns whether another instance of the plugin serves the kubelet now, or this instance is
   // ending.
   std::function<bool()> is_superseded = [] { return false; };
+  // Returns whether an older instance still serves, and may have calls that wait.
+  std::function<bool()> has_elder = [] { return false; };
 
   [[nodiscard]] bool is_rebuilding() const {
     return checkpoint_file.resumed().from == Resumed::From::kUnreadable;

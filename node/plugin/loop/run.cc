@@ -208,6 +208,7 @@ Result<void> PluginProcess::Prepare() {
   state_.is_superseded = [this] {
     return is_leaving_ || (service_ != nullptr && service_->IsSuperseded());
   };
+  state_.has_elder = [this] { return service_ != nullptr && service_->HasElder(); };
   TRY(MakeFolder(settings_.Folder() + "/domains"));
   TRY(MakeFolder(settings_.cdi_folder));
   TRY(cdi::RemoveHalves(settings_.cdi_folder));

@@ -148,6 +148,15 @@ std::optional<ClaimStep> NodeFor(const NodeIdentity& self, const std::string& do
   return WaitFor(observed, "no " + daemon + "prepared on node " + self.node);
 }
 
+// Returns whether the claim was unprepared after the kubelet had called to prepare it. Another
+// instance may have unprepared it.
+bool IsAbortedSince(const CheckpointClaim& entry, const ClaimToPrepare& claim,
+                    base::Clock::WallTime called) {
+  if (entry.state != ClaimState::kAborted) return false;
+  const auto aborted = base::ParseTime(entry.aborted_at);
+  return entry.status == claim.status || (aborted && called < *aborted);
+}
+
 // Returns whether the entry is of the same allocation. Its pods may have changed since: calls for
 // several pods would otherwise replace each other's entry.
 bool IsSameUse(const CheckpointClaim& entry, const ClaimToPrepare& claim) {
@@ -205,10 +214,10 @@ CheckpointClaim StartedClaim(const ClaimToPrepare& claim) {
   return {.status = claim.status, .name = claim.name, .ns = claim.ns};
 }
 
-void Abort(CheckpointClaim& entry, base::Clock::WallTime now) {
+void Abort(CheckpointClaim& entry, const CheckpointAborted& step, base::Clock::WallTime now) {
   entry.state = ClaimState::kAborted;
   entry.groups.clear();
-  entry.aborted_at = base::FormatSeconds(now);
+  entry.aborted_at = base::FormatSeconds(now + std::chrono::seconds(step.has_elder ? 1 : 0));
 }
 
 std::optional<Use> UseOf(const CheckpointClaim& claim) {
@@ -249,7 +258,7 @@ ClaimStep Prepare(const NodeIdentity& self, const std::string& uid, const ClaimT
   if (std::string why = Objection(self, *claim, observed); !why.empty()) {
     return Refuse(std::move(why));
   }
-  if (entry != nullptr && entry->state == ClaimState::kAborted && entry->status == claim->status) {
+  if (entry != nullptr && IsAbortedSince(*entry, *claim, observed.called)) {
     return Refuse("stale prepare: the claim was unprepared in the meantime");
   }
   const Wanted& wanted = *claim->wanted;
@@ -269,8 +278,10 @@ ClaimStep Unprepare(const NodeIdentity& self, const std::string& uid, const Chec
   // First: once the entry is removed, nothing refers to the file.
   if (observed.has_spec) return RemoveSpec();
   const auto it = checkpoint.claims.find(uid);
-  if (it == checkpoint.claims.end() || it->second.state == ClaimState::kAborted)
+  if (it == checkpoint.claims.end() && observed.has_elder) return CheckpointAborted{true};
+  if (it == checkpoint.claims.end() || it->second.state == ClaimState::kAborted) {
     return AnswerKubelet();
+  }
   const CheckpointClaim& entry = it->second;
   const auto use = UseOf(entry);
   const bool may_hold_label = use && use->type == DeviceType::kChannel && !self.host_managed &&
@@ -280,7 +291,7 @@ ClaimStep Unprepare(const NodeIdentity& self, const std::string& uid, const Chec
   }
   if (may_hold_label && observed.node_domain == use->domain) return UnlabelNode{use->domain};
   if (entry.state == ClaimState::kCompleted) return RemoveFromCheckpoint();
-  return CheckpointAborted();
+  return CheckpointAborted{observed.has_elder};
 }
 
 }  // namespace plugin

@@ -51,9 +51,12 @@ struct NodeObservation {
   std::optional<cdi::Spec> spec = {};  // Its content. Empty if unreadable.
   // Unprepare: the label of the claim's domain may stay for a while.
   bool keeps_label = false;
+  // Unprepare: another instance of the plugin may have a call to prepare the claim that waits.
+  bool has_elder = false;
   // The kubelet no longer waits for the call, or has asked for the opposite since.
   bool is_withdrawn = false;
-  TimePoint since = {};  // When the kubelet called.
+  base::Clock::WallTime called = {};  // When the kubelet called, for times in the checkpoint.
+  TimePoint since = {};               // When the kubelet called.
   TimePoint now = {};
 };
 
@@ -80,8 +83,11 @@ struct RemoveSpec {};
 struct UnlabelNode {
   std::string domain = {};
 };
-// Marks the claim as aborted, so that a late prepare of it is refused.
-struct CheckpointAborted {};
+// Marks the claim as aborted, so that a late prepare of it is refused. Makes an entry if it has
+// none.
+struct CheckpointAborted {
+  bool has_elder = false;  // A prepare that began in this second may wait in another instance.
+};
 struct RemoveFromCheckpoint {};
 // Reads the claim from the API server, because the checkpoint is not enough to answer the kubelet.
 struct FetchClaim {};
@@ -105,9 +111,9 @@ using ClaimStep = std::variant<CheckpointStarted, LabelNode, CreateDomainFolder,
 [[nodiscard]] ClaimStep WaitFor(const NodeObservation& observed, std::string what);
 
 // StartedClaim() returns the checkpoint entry of a claim that is started. Abort() marks an entry as
-// aborted.
+// aborted. Its time has whole seconds: those of `now`, or the next one if an older instance serves.
 [[nodiscard]] CheckpointClaim StartedClaim(const ClaimToPrepare& claim);
-void Abort(CheckpointClaim& entry, base::Clock::WallTime now);
+void Abort(CheckpointClaim& entry, const CheckpointAborted& step, base::Clock::WallTime now);
 
 // Returns the next step to prepare the claim with this UID. `claim` is null until it is read.
 // Returns FetchClaim only if `claim` is null and needed.

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "node/cdi/files.h"
+#include "pkg/base/rfc3339.h"
 
 namespace plugin {
 namespace {
@@ -80,7 +81,8 @@ struct Node {
       CheckpointClaim{.state = ClaimState::kCompleted,
                       .groups = {{.type = DeviceType::kDaemon, .domain = kDomain}}};
   NodeObservation known = {.domain = DomainIdentity{.uid = kDomain, .name = "dom", .ns = "train"},
-                           .node_read = true};
+                           .node_read = true,
+                           .called = base::ParseTime("2026-11-23T03:00:00Z").value()};
   Kinds done = {};
 
   [[nodiscard]] NodeObservation See(const std::string& uid) const {
@@ -484,6 +486,23 @@ TEST(Prepare, OneThatWasTakenBackMeanwhileIsStale) {
   node.is_ready = true;
   EXPECT_TRUE(IsRefused(node.PrepareAll(kChannel)));
   EXPECT_TRUE(IsPrepared(node.PrepareAll(WithAnotherPod(kChannel))));
+}
+
+// Y10: during a rolling update a call waits in the old instance, and the new one unprepares.
+TEST(Prepare, REV4_Y10_UnprepareByAYoungerInstance_EndsAPrepareThatWaits) {
+  Node node;
+  node.known.has_elder = true;
+  ASSERT_TRUE(ErrorIn(node.UnprepareAll("a")).empty());
+  EXPECT_EQ(node.done, KindsOf<CheckpointAborted>());
+  node.known.called -= std::chrono::seconds(1);
+  EXPECT_EQ(ErrorIn(node.PrepareAll(kChannel)),
+            "stale prepare: the claim was unprepared in the meantime");
+  node.known.called += std::chrono::seconds(1);
+  EXPECT_TRUE(IsPrepared(node.PrepareAll(kChannel))) << "the kubelet has asked again";
+  // What was prepared leaves a mark, too.
+  ASSERT_TRUE(ErrorIn(node.UnprepareAll("a")).empty());
+  node.known.called -= std::chrono::seconds(1);
+  EXPECT_TRUE(IsRefused(node.PrepareAll(kChannel)));
 }
 
 TEST(Prepare, TheHostsImexNeedsNoLabelAndIsAskedItself) {

@@ -313,6 +313,7 @@ plugin::NodeObservation Plugin::Observe(const PendingCall& call) const {
                                       .node_domain = node_ ? node_->domain : "",
                                       .has_driver_spec = true,
                                       .is_withdrawn = call.is_withdrawn,
+                                      .called = clock_.ToWall(call.since),
                                       .since = call.since,
                                       .now = clock_.Now()};
   if (const auto spec = disk_.specs.find(call.uid); spec != disk_.specs.end()) {
@@ -386,9 +387,9 @@ Result<void> Plugin::Try(PendingCall& call, const plugin::ClaimStep& step) {
               claims[call.uid].groups = completed.groups;
             });
           },
-          [&](const plugin::CheckpointAborted&) {
+          [&](const plugin::CheckpointAborted& aborted) {
             return change_claims(
-                [&](auto& claims) { plugin::Abort(claims[call.uid], clock_.Wall()); });
+                [&](auto& claims) { plugin::Abort(claims[call.uid], aborted, clock_.Wall()); });
           },
           [&](const plugin::RemoveFromCheckpoint&) {
             return change_claims([&](auto& claims) { claims.erase(call.uid); });
