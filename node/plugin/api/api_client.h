@@ -34,6 +34,8 @@ class PluginApiClient {
                   base::Logger& logger, std::function<void()> on_change);
   ~PluginApiClient();
 
+  [[nodiscard]] const kube::ClientConfig& config() const { return session_.config(); }
+
   // State as of the watches. Thread-safe. Null until the node is read.
   [[nodiscard]] const DomainCache& domains() const { return domains_; }
   [[nodiscard]] std::shared_ptr<const api::Node> node() const {
@@ -53,8 +55,15 @@ class PluginApiClient {
   // one request. Tasks that have not started when the client is destroyed are dropped.
   enum class Queue { kClaims, kReads, kNode, kSlices };
   void Enqueue(Queue queue, kube::ApiSession::Task task) {
-    session_.Post(static_cast<std::size_t>(queue), std::move(task));
+    ++open_;
+    session_.Post(static_cast<std::size_t>(queue),
+                  [this, task = std::move(task)](http::Transport& transport) {
+                    task(transport);
+                    --open_;
+                  });
   }
+  // Returns the number of tasks that have not ended.
+  [[nodiscard]] int open() const { return open_; }
 
  private:
   struct SliceMeta {
@@ -76,6 +85,7 @@ class PluginApiClient {
   kube::Reflector node_reflector_;
   kube::Reflector slice_reflector_;
   std::atomic<bool> slices_read_ = false;
+  std::atomic<int> open_ = 0;
   std::atomic<SliceApi> dra_version_ = SliceApi::kV1;
   base::Clock::TimePoint watch_again_ = {};  // When to watch a clique again after a refusal.
   // Last: they use the other members.

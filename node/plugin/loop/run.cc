@@ -11,6 +11,7 @@
 #include "node/cdi/files.h"
 #include "node/kubelet/service.h"
 #include "node/plugin/host/domain_dirs.h"
+#include "node/plugin/loop/api_connection.h"
 #include "node/plugin/loop/claim_queue.h"
 #include "node/plugin/loop/domain_readiness.h"
 #include "node/plugin/loop/garbage_collector.h"
@@ -148,7 +149,6 @@ class PluginProcess {
         clock_(frame.clock()),
         logger_(frame.logger()),
         tasks_(frame.tasks()),
-        config_([&frame] { return frame.LoadConfig(); }, clock_, logger_),
         state_{settings, clock_, logger_, tasks_, metrics, std::move(boot_id)},
         readiness_(state_),
         claim_queue_(state_, readiness_),
@@ -159,11 +159,17 @@ class PluginProcess {
                            }),
         slice_publisher_(state_),
         host_watcher_(state_, std::move(reader)),
-        request_handler_(tasks_, clock_, logger_) {
+        request_handler_(tasks_, clock_, logger_),
+        connection_(
+            state_, [&frame] { return frame.LoadConfig(); },
+            [this] {
+              changed_ = true;
+              tasks_.Wake();
+            }) {
     request_handler_.Serve(claim_queue_);
   }
   ~PluginProcess() {
-    state_.api.reset();  // Its threads use the other members.
+    connection_.Close();  // Its threads use the other members.
     probes_.SetService(nullptr);
     service_.reset();
   }
@@ -172,7 +178,6 @@ class PluginProcess {
 
  private:
   [[nodiscard]] Result<void> Prepare();
-  void Connect();
   // Runs once the checkpoint is known.
   [[nodiscard]] Result<void> Serve();
   [[nodiscard]] TimePoint Turn();
@@ -186,7 +191,6 @@ class PluginProcess {
   const base::Clock& clock_;
   base::Logger& logger_;
   base::TaskQueue& tasks_;
-  kube::ConfigLoader config_;
   PluginState state_;
   DomainReadiness readiness_;
   ClaimQueue claim_queue_;
@@ -197,6 +201,7 @@ class PluginProcess {
   std::unique_ptr<kubelet::Service> service_;
   bool is_leaving_ = false;
   std::atomic<bool> changed_ = false;  // By watches, since the last turn.
+  ApiConnection connection_;
 };
 
 Result<void> PluginProcess::Prepare() {
@@ -213,19 +218,6 @@ Result<void> PluginProcess::Prepare() {
   TRY(MakeFolder(settings_.cdi_folder));
   TRY(cdi::RemoveHalves(settings_.cdi_folder));
   return cdi::RemoveHalves(settings_.Folder());
-}
-
-void PluginProcess::Connect() {
-  if (state_.api != nullptr) return;
-  auto config = config_.Poll({});
-  if (!config) return;
-  logger_.Info("Talking to the API server",
-               {{"server", config->endpoint.url}, {"from", config->source}});
-  state_.api = std::make_unique<PluginApiClient>(*std::move(config), settings_.node, clock_,
-                                                 logger_, [this] {
-                                                   changed_ = true;
-                                                   tasks_.Wake();
-                                                 });
 }
 
 // Runs before the API server is known: prepared claims are answered and unprepared without it.
@@ -276,15 +268,14 @@ TimePoint PluginProcess::Turn() {
   TimePoint until = claim_queue_.Turn();
   until =
       std::min({until, garbage_collector_.Turn(), slice_publisher_.Turn(), host_watcher_.next()});
-  if (state_.api == nullptr) until = std::min(until, config_.next());
-  return until;
+  return std::min(until, connection_.next());
 }
 
 Result<void> PluginProcess::Run(const std::stop_token& stop) {
   TRY(Prepare());
   while (!stop.stop_requested()) {
     request_handler_.SayAlive();
-    Connect();
+    connection_.Turn();
     TRY(Serve());
     const TimePoint until = Turn();
     const TimePoint now = clock_.Now();

@@ -1,0 +1,29 @@
+#include "node/plugin/loop/api_connection.h"
+
+#include <chrono>
+#include <utility>
+
+namespace plugin {
+
+constexpr std::chrono::seconds kConfigLook{60};
+
+void ApiConnection::Turn() {
+  if (earlier_ != nullptr && earlier_->open() == 0) earlier_.reset();
+  auto config = config_.Poll(kConfigLook);
+  if (!config) return;
+  const bool is_same = state_.api != nullptr && kube::IsSameConfig(state_.api->config(), *config);
+  // Only one is waited for. Each request ends within seconds.
+  if (is_same || earlier_ != nullptr) return;
+  state_.logger.Info("Talking to the API server",
+                     {{"server", config->endpoint.url}, {"from", config->source}});
+  earlier_ = std::exchange(
+      state_.api, std::make_unique<PluginApiClient>(*std::move(config), state_.settings.node,
+                                                    state_.clock, state_.logger, on_change_));
+}
+
+void ApiConnection::Close() {
+  state_.api.reset();
+  earlier_.reset();
+}
+
+}  // namespace plugin
