@@ -109,15 +109,14 @@ Result<SliceWritten> PutSlice(http::Transport& transport, http::Request request,
                       .holds = HasContentOf(object, slice, api)};
 }
 
-// Returns the slice as the server has it. `slice` takes over the time of its fabric error.
+// Returns the slice as the server has it. `slice` takes over the time of its error.
 Result<SliceWritten> ReadSlice(http::Transport& transport, const kube::ObjectMeta& meta,
                                SliceApi version, ResourceSlice& slice) {
   const auto reply = TRY(Send(kube::GetRequest(SlicesIn(version), meta.key), transport)
                              .map_error(base::While("read ResourceSlice " + meta.key.name)));
   const json::Document object = TRY(json::ParseRepaired(reply.body));
-  if (slice.fabric_error_since) {
-    slice.fabric_error_since =
-        FabricErrorSince(object, version).value_or(*slice.fabric_error_since);
+  if (slice.error) {
+    slice.error->since = ErrorSince(object, version, slice.error->of).value_or(slice.error->since);
   }
   return SliceWritten{.meta = TRY(kube::DecodeMeta(object)),
                       .holds = HasContentOf(object, slice, version)};

@@ -64,7 +64,7 @@ struct SliceWritten {
   bool holds = false;
 };
 // Makes `slice` the only slice of the node. `found` has the slices that exist. If the server's
-// slice already has a fabric error, its time is kept, so that two instances of the plugin do not
+// slice already has that error, its time is kept, so that two instances of the plugin do not
 // overwrite each other.
 [[nodiscard]] base::Result<SliceWritten> WriteSlice(http::Transport& transport, ResourceSlice slice,
                                                     SliceApi api,

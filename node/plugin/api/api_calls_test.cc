@@ -310,9 +310,9 @@ TEST(WriteSlice, WhatIsThereBesideItGoes) {
 TEST(WriteSlice, REV3_N3_FabricErrorThatTheServerHasKeepsItsTime) {
   for (const SliceApi version : {SliceApi::kV1, SliceApi::kV1Beta1}) {
     ResourceSlice first = kSlice;
-    first.fabric_error_since = "2026-11-23T03:00:00Z";
+    first.error = DeviceError{.since = "2026-11-23T03:00:00Z"};
     ResourceSlice later = kSlice;
-    later.fabric_error_since = "2026-11-23T04:00:00Z";
+    later.error = DeviceError{.since = "2026-11-23T04:00:00Z"};
     Script script;
     script.Answer(200, SliceText(first, "3", version));
     EXPECT_TRUE(WriteSlice(script, later, version, {kFound})->holds);
@@ -331,7 +331,7 @@ TEST(WriteSlice, REV3_N3_FabricErrorThatTheServerHasKeepsItsTime) {
 TEST(WriteSlice, OneOfWhichTheTaintsWereDroppedIsTakenAway) {
   Script script;
   ResourceSlice tainted = kSlice;
-  tainted.fabric_error_since = "2026-11-23T03:00:00Z";
+  tainted.error = DeviceError{.since = "2026-11-23T03:00:00Z"};
   script.Answer(201, SliceText(kSlice, "1"));
   script.Answer(200, "{}");
   EXPECT_FALSE(WriteSlice(script, tainted, SliceApi::kV1, {})->holds);

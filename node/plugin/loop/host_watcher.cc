@@ -17,6 +17,7 @@ constexpr std::chrono::minutes kPeriod{10};
 constexpr std::chrono::minutes kPeriodIncomplete{1};
 constexpr std::chrono::seconds kLookPeriod{5};
 constexpr std::chrono::minutes kGpusWithin{2};
+constexpr std::chrono::minutes kLostFor{2};
 // A fabric that forms, or a device that is missing, will be ready soon. A lost GPU will not.
 constexpr base::BackoffPolicy kSoon = {.first = std::chrono::seconds(2),
                                        .most = std::chrono::seconds(10)};
@@ -113,18 +114,28 @@ void HostWatcher::Take(Result<Read> read) {
     if (std::exchange(state_.host_trouble, trouble) != trouble && !is_whole) {
       state_.logger.Error("GPUs are missing", {{"err", trouble}});
     }
-    state_.fabric_error_since.reset();
+    state_.device_error.reset();
+    state_.is_host_lost = false;
     return;
   }
   const base::Error& error = taken.error();
   state_.host_trouble = error.message;
   if (said_ != error.message) backoff_.Reset();
   next_ = now + backoff_.Next(error.code == ErrorCode::kUnavailable ? kSoon : kRetry);
-  if (is_of_fabric && !state_.fabric_error_since) {
-    state_.fabric_error_since = base::FormatSeconds(state_.clock.Wall());
-  }
+  if (!read) NoteError(is_of_fabric);
   if (std::exchange(said_, error.message) == error.message) return;
   state_.logger.Error("The host lacks something, will retry", {{"err", error.message}});
+}
+
+// A driver that was never read publishes nothing. One that is replaced is away for a moment.
+void HostWatcher::NoteError(bool is_of_fabric) {
+  const TimePoint now = state_.clock.Now();
+  if (state_.host && !std::exchange(state_.is_host_lost, true)) lost_at_ = now;
+  const bool is_lost = state_.is_host_lost && now - lost_at_ >= kLostFor;
+  if (state_.device_error || (!is_of_fabric && !is_lost)) return;
+  state_.device_error =
+      DeviceError{.of = is_of_fabric ? DeviceError::Of::kFabric : DeviceError::Of::kDriver,
+                  .since = base::FormatSeconds(state_.clock.Wall())};
 }
 
 Result<void> HostWatcher::TakeOver(const Read& read) {

@@ -2,8 +2,8 @@
 //
 // It retries with back-off until it succeeds. Then it reads every 10 minutes, and when a claim
 // finds that the driver has changed. If GPUs have no device node after 2 minutes, it takes those
-// that have one, says so, and reads every minute. Reads run on a separate thread. Used by the
-// deciding thread.
+// that have one, says so, and reads every minute. If the driver cannot be read for 2 minutes, no
+// more devices are allocated. Reads run on a separate thread. Used by the deciding thread.
 #pragma once
 
 #include <memory>
@@ -39,6 +39,7 @@ class HostWatcher {
   [[nodiscard]] static base::Result<Read> ReadAll(const Settings& settings, const HostPaths& paths,
                                                   const std::string& hook);
   void Take(base::Result<Read> read);
+  void NoteError(bool is_of_fabric);
   [[nodiscard]] base::Result<void> TakeOver(const Read& read);
   // Writes the device numbers of a driver that was loaded again into the CDI files of prepared
   // claims: their containers may start again in place.
@@ -48,6 +49,7 @@ class HostWatcher {
   TimePoint next_ = {};
   TimePoint look_next_ = {};  // For another driver.
   bool reading_ = false;
+  TimePoint lost_at_ = {};                // If the host is lost, since when.
   std::optional<std::string> hook_ = {};  // Path on the host. Empty if there is none.
   std::string said_ = {};
   std::optional<TimePoint> gpus_lacked_since_ = {};  // Device nodes of GPUs.

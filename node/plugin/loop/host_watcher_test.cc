@@ -9,6 +9,8 @@
 #include <string>
 
 #include "node/cdi/files.h"
+#include "node/plugin/loop/device_health.h"
+#include "pkg/base/rfc3339.h"
 #include "pkg/base/testing/manual_clock.h"
 #include "pkg/kube/testing/fakes.h"
 #include "test/fixtures/in_folder.h"
@@ -146,6 +148,39 @@ TEST_F(HostWatcherTest, REV3_N17_LostGpuIsLookedAtEverMoreRarely) {
     EXPECT_EQ(Read(), seconds(pause));
     clock_.Advance(seconds(pause));
   }
+}
+
+// A fabric's error is known at once. A driver that is replaced is away for a moment.
+TEST_F(HostWatcherTest, REV4_Y15_DriverThatIsLost_TaintsItsDevicesAfter2Minutes) {
+  using Is = kubelet::DeviceHealth::Is;
+  MakeGpu();
+  SetGpus("GB200,15,3,0,1,1");
+  static_cast<void>(Read());
+  clock_.Advance(std::chrono::minutes(3));
+  static_cast<void>(Read());
+  EXPECT_FALSE(state_->device_error) << "it has published nothing";
+  SetGpus("GB200,0,3,0,1,1");
+  clock_.Advance(std::chrono::minutes(3));
+  static_cast<void>(Read());
+  ASSERT_TRUE(state_->host);
+  EXPECT_EQ(HealthOf(*state_).at(0).is, Is::kHealthy);
+  SetGpus("GB200,15,3,0,1,1");
+  clock_.Advance(std::chrono::minutes(10));
+  static_cast<void>(Read());
+  EXPECT_FALSE(state_->device_error);
+  EXPECT_EQ(HealthOf(*state_).at(0).is, Is::kUnknown);
+  EXPECT_NE(HealthOf(*state_).at(0).message.find("GPU is lost"), std::string::npos);
+  clock_.Advance(std::chrono::minutes(2));
+  static_cast<void>(Read());
+  ASSERT_TRUE(state_->device_error);
+  EXPECT_EQ(state_->device_error->of, DeviceError::Of::kDriver);
+  EXPECT_EQ(state_->device_error->since, base::FormatSeconds(clock_.Wall()));
+  EXPECT_EQ(HealthOf(*state_).at(0).is, Is::kUnhealthy);
+  SetGpus("GB200,0,3,0,1,1");
+  clock_.Advance(std::chrono::minutes(1));
+  static_cast<void>(Read());
+  EXPECT_FALSE(state_->device_error);
+  EXPECT_EQ(HealthOf(*state_).at(0).is, Is::kHealthy);
 }
 
 TEST_F(HostWatcherTest, REV3_N11_BaseSpecIsWrittenOnlyIfItChanged) {

@@ -40,7 +40,8 @@ struct PluginState {
   bool is_host_outdated = false;  // The driver has changed and must be read again.
   std::string host_trouble =
       {};  // Why the host is not read, or what is wrong with it now. Empty if all is well.
-  std::optional<std::string> fabric_error_since = {};  // RFC 3339.
+  bool is_host_lost = false;  // The driver was read once, and the last read of it failed.
+  std::optional<DeviceError> device_error = {};
   std::unique_ptr<PluginApiClient> api = {};  // Null until the client configuration is loaded.
   // As of the watch or of this plugin's last write, whichever is later.
   std::optional<api::Node> node = {};

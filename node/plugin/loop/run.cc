@@ -13,6 +13,7 @@
 #include "node/plugin/host/domain_dirs.h"
 #include "node/plugin/loop/api_connection.h"
 #include "node/plugin/loop/claim_queue.h"
+#include "node/plugin/loop/device_health.h"
 #include "node/plugin/loop/domain_readiness.h"
 #include "node/plugin/loop/garbage_collector.h"
 #include "node/plugin/loop/host_watcher.h"
@@ -45,24 +46,6 @@ Result<std::string> ReadBootId(const std::string& path) {
   }));
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
   return text;
-}
-
-// All devices depend on the fabric.
-std::vector<kubelet::DeviceHealth> HealthOf(const PluginState& state) {
-  using Is = kubelet::DeviceHealth::Is;
-  Is is = state.host ? Is::kHealthy : Is::kUnknown;
-  if (state.fabric_error_since) is = Is::kUnhealthy;
-  // NVML may report problems of a fabric that works. They are in the message, for the reader.
-  const std::string health = state.host ? state.host->fabric_health : "";
-  std::vector<kubelet::DeviceHealth> devices;
-  for (const DeviceType type : {DeviceType::kChannel, DeviceType::kDaemon}) {
-    if (type == DeviceType::kDaemon && state.self.host_managed) continue;
-    devices.push_back({.is = is,
-                       .pool = state.settings.node,
-                       .name = std::string(NameOf(type)) + "-0",
-                       .message = state.host_trouble.empty() ? health : state.host_trouble});
-  }
-  return devices;
 }
 
 // Passes the kubelet's calls as tasks to the thread that decides.

@@ -14,12 +14,12 @@ constexpr base::BackoffPolicy kBackoff = {.first = std::chrono::milliseconds(500
 constexpr std::chrono::seconds kSupersededPause{5};
 
 std::optional<ResourceSlice> SlicePublisher::Wanted() const {
-  if (!state_.node || (!state_.host && !state_.fabric_error_since)) return {};
+  if (!state_.node || (!state_.host && !state_.device_error)) return {};
   return ResourceSlice{.node = state_.settings.node,
                        .node_uid = state_.node->meta.uid,
                        .clique = state_.self.clique,
                        .has_daemon = !state_.self.host_managed,
-                       .fabric_error_since = state_.fabric_error_since};
+                       .error = state_.device_error};
 }
 
 bool SlicePublisher::IsThere(const std::vector<kube::ObjectMeta>& found, TimePoint now) {

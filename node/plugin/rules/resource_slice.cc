@@ -17,20 +17,23 @@ Value Attributes(const ResourceSlice& slice, DeviceType type) {
   return attributes;
 }
 
-constexpr std::string_view kTaintValue = "fabric";
 constexpr std::string_view kTaintEffect = "NoSchedule";
 
-Value Taints(const std::string& since) {
+std::string_view TaintValueOf(DeviceError::Of error) {
+  return error == DeviceError::Of::kFabric ? "fabric" : "driver";
+}
+
+Value Taints(const DeviceError& error) {
   return Value::Array({Value::Object({{"key", api::kFabricErrorTaint},
-                                      {"value", kTaintValue},
+                                      {"value", TaintValueOf(error.of)},
                                       {"effect", kTaintEffect},
-                                      {"timeAdded", since}})});
+                                      {"timeAdded", error.since}})});
 }
 
 Value DeviceOf(const ResourceSlice& slice, DeviceType type, SliceApi api) {
   Value device = Value::Object({{"name", std::string(NameOf(type)) + "-0"}});
   Value body = Value::Object({{"attributes", Attributes(slice, type)}});
-  if (slice.fabric_error_since) body["taints"] = Taints(*slice.fabric_error_since);
+  if (slice.error) body["taints"] = Taints(*slice.error);
   if (api == SliceApi::kV1Beta1) {
     device["basic"] = std::move(body);
     return device;
@@ -78,7 +81,7 @@ Value SpecOf(const ResourceSlice& slice, SliceApi api) {
 // Returns whether a device has more attributes or taints than the slice wants.
 bool HasMore(json::View spec, const ResourceSlice& slice, SliceApi api) {
   const std::size_t attributes = slice.clique.empty() ? 2 : 3;
-  const std::size_t taints = slice.fabric_error_since ? 1 : 0;
+  const std::size_t taints = slice.error ? 1 : 0;
   bool more = false;
   spec["devices"].ForEach([&](json::View device) {
     const json::View body = api == SliceApi::kV1Beta1 ? device["basic"] : device;
@@ -106,13 +109,13 @@ Value Render(const ResourceSlice& slice, SliceApi api) {
        {"spec", SpecOf(slice, api)}});
 }
 
-std::optional<std::string> FabricErrorSince(json::View object, SliceApi version) {
+std::optional<std::string> ErrorSince(json::View object, SliceApi version, DeviceError::Of error) {
   std::optional<std::string> since;
   object["spec"]["devices"].ForEach([&](json::View device) {
     const json::View body = version == SliceApi::kV1Beta1 ? device["basic"] : device;
     body["taints"].ForEach([&](json::View taint) {
       const bool is_ours = taint["key"].AsString() == api::kFabricErrorTaint &&
-                           taint["value"].AsString() == kTaintValue &&
+                           taint["value"].AsString() == TaintValueOf(error) &&
                            taint["effect"].AsString() == kTaintEffect;
       const std::string_view time = taint["timeAdded"].AsString();
       if (is_ours && !since && !time.empty()) since = std::string(time);

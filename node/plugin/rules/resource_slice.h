@@ -15,22 +15,29 @@ namespace plugin {
 enum class SliceApi { kV1, kV1Beta2, kV1Beta1 };
 [[nodiscard]] std::string_view NameOf(SliceApi api);  // "v1".
 
+// Why no device of the node may be allocated. Kept as a taint: its value and its time.
+struct DeviceError {
+  enum class Of { kFabric, kDriver } of = Of::kFabric;
+  std::string since = {};  // RFC 3339.
+};
+
 struct ResourceSlice {
   std::string node = {};
   std::string node_uid = {};
   std::string clique = {};  // Empty if the node has no fabric.
   bool has_daemon = true;   // False if the host runs IMEX.
-  // RFC 3339. Empty if the fabric has no error. Otherwise the devices have a taint, and the
-  // scheduler no longer allocates them.
-  std::optional<std::string> fabric_error_since = {};
+  // Empty if devices may be allocated. Otherwise they have a taint, and the scheduler no longer
+  // allocates them.
+  std::optional<DeviceError> error = {};
 };
 
 // Returns the object to create. The server generates its name.
 [[nodiscard]] json::Value Render(const ResourceSlice& slice, SliceApi api);
 
-// Returns since when the devices of the server's `object` have the taint of a fabric error. Empty
-// if they have none.
-[[nodiscard]] std::optional<std::string> FabricErrorSince(json::View object, SliceApi version);
+// Returns since when the devices of the server's `object` have the taint of such an error. Empty if
+// they have none.
+[[nodiscard]] std::optional<std::string> ErrorSince(json::View object, SliceApi version,
+                                                    DeviceError::Of error);
 
 // Returns whether the server's `object` has the content of `slice`. False if the server dropped a
 // field, such as a taint.

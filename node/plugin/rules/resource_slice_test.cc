@@ -47,7 +47,7 @@ TEST(Slice, WithoutAFabricThereIsNoCliqueAndUnderTheHostsImexNoDaemon) {
 
 TEST(Slice, WhatIsWrongWithTheFabricKeepsNewPodsOff) {
   ResourceSlice slice = kSlice;
-  slice.fabric_error_since = "2026-11-23T03:00:00Z";
+  slice.error = DeviceError{.since = "2026-11-23T03:00:00Z"};
   for (const SliceApi api : {SliceApi::kV1, SliceApi::kV1Beta2}) {
     const json::Value rendered = Render(slice, api);
     for (const json::Value& device : rendered["spec"]["devices"].items()) {
@@ -58,6 +58,16 @@ TEST(Slice, WhatIsWrongWithTheFabricKeepsNewPodsOff) {
   }
   const json::Value old = Render(slice, SliceApi::kV1Beta1);
   EXPECT_EQ(old["spec"]["devices"].items()[0]["basic"]["taints"].items().size(), 1U);
+}
+
+TEST(Slice, REV4_Y15_LostDriver_HasItsOwnTaint) {
+  ResourceSlice slice = kSlice;
+  slice.error = DeviceError{.of = DeviceError::Of::kDriver, .since = "2026-11-23T03:00:00Z"};
+  const std::string text = json::Serialize(Render(slice, SliceApi::kV1));
+  EXPECT_NE(text.find(R"("value":"driver")"), std::string::npos) << text;
+  const auto published = json::Document::Parse(text).value();
+  EXPECT_EQ(ErrorSince(published, SliceApi::kV1, DeviceError::Of::kDriver), slice.error->since);
+  EXPECT_EQ(ErrorSince(published, SliceApi::kV1, DeviceError::Of::kFabric), std::nullopt);
 }
 
 TEST(Slice, OneThatWasReadBackSaysTheSameInEveryVersion) {
@@ -71,7 +81,7 @@ TEST(Slice, OneThatWasReadBackSaysTheSameInEveryVersion) {
 
 TEST(Slice, TaintsThatTheServerDroppedAreADifference) {
   ResourceSlice tainted = kSlice;
-  tainted.fabric_error_since = "2026-11-23T03:00:00Z";
+  tainted.error = DeviceError{.since = "2026-11-23T03:00:00Z"};
   EXPECT_FALSE(HasItsContent(Render(kSlice, SliceApi::kV1), tainted));
   EXPECT_FALSE(HasItsContent(Render(tainted, SliceApi::kV1), kSlice));
   EXPECT_TRUE(HasItsContent(Render(tainted, SliceApi::kV1), tainted));
