@@ -52,9 +52,10 @@ class Domain:
         self._clique = f"{self.uid}.{CLIQUE}"
         self.claims = []
 
-    def claim(self, name):
-        """NAMESPACE/NAME/UID of a claim of its channel, as the scheduler leaves it for the plugin's node."""
+    def claim(self, name, *configs):
+        """NAMESPACE/NAME/UID of a claim of its channel, as the scheduler leaves it for the plugin's node. `configs`: more of them."""
         made = channel_claim(name, self.uid, allocationMode="Single")
+        made["spec"]["devices"]["config"] += configs
         self.namespace.apply(made)
         self.claims.append(allocate(self._cluster, made))
         return self.claims[-1]

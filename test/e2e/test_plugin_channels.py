@@ -81,6 +81,19 @@ def test_a_channel_is_given_once_the_daemon_is_ready_and_unprepare_leaves_no_tra
     assert plugin.files() == before
 
 
+def test_REV4_Y2_what_a_claim_has_for_another_driver_does_not_reach_the_checkpoint(plugin, shared):
+    """JSON of so many levels once made the file unreadable for the plugin that wrote it."""
+    nested = json.loads("[" * 504 + "]" * 504)
+    claim = shared.claim("deep", {"opaque": {"driver": "x.example.com", "parameters": {"a": nested}}})
+    shared.set_node("Ready")
+    devices = plugin.prepare(claim)
+    assert "x.example.com" not in plugin.checkpoint()
+    plugin.end()
+    plugin.run()
+    eventually("it reads its checkpoint again", plugin.log, re.compile('Read the checkpoint claims="2" otherBoot="false" unreadable=""'))
+    assert plugin.prepare(claim) == devices
+
+
 def test_REV4_Y7_a_channel_waits_for_a_daemon_on_its_node_whatever_the_api_server_says(namespace, plugin):
     """Its daemon has ended, and nobody has written that down: the controller was down, too."""
     domain = Domain(namespace, "shared")

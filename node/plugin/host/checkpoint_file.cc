@@ -15,8 +15,6 @@ namespace {
 constexpr const char* kFile = "checkpoint.json";
 constexpr const char* kLockFile = "pu.lock";
 constexpr mode_t kMode = 0600;
-constexpr std::size_t kBytesMax = std::size_t{64} << 20U;
-
 bool IsSameFile(const struct ::stat& one, const struct ::stat& other) {
   return one.st_dev == other.st_dev && one.st_ino == other.st_ino && one.st_size == other.st_size &&
          one.st_mtim.tv_sec == other.st_mtim.tv_sec && one.st_mtim.tv_nsec == other.st_mtim.tv_nsec;
@@ -48,10 +46,16 @@ base::Result<void> CheckpointFile::ReadIfChanged() {
   const std::string path = folder_ + "/" + kFile;
   const struct ::stat now = StatOf(path);
   if (has_read_ && IsSameFile(now, read_)) return {};
-  auto text = base::ReadFile(path, kBytesMax);
-  if (!text && text.error().code != base::ErrorCode::kNotFound) return tl::unexpected(text.error());
+  auto text = base::ReadFile(path, kCheckpointBytesMax);
+  const bool is_absent = !text && text.error().code == base::ErrorCode::kNotFound;
+  const bool is_large = !text && text.error().code == base::ErrorCode::kTooLarge;
+  if (!text && !is_absent && !is_large) return tl::unexpected(text.error());
   const auto content = text ? std::optional(*std::move(text)) : std::nullopt;
   resumed_ = Resume(content, boot_id_);
+  if (is_large) {
+    resumed_.from = Resumed::From::kUnreadable;
+    resumed_.why = text.error().message;
+  }
   // For people. A full disk must not end the plugin, so it goes on without the copy.
   if (!resumed_.damaged.empty()) {
     static_cast<void>(cdi::ReplaceFile(folder_, std::string(kCopyOfDamaged), *content));

@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,6 +17,10 @@ namespace plugin {
 
 // The last file in which an entry was damaged, as it was.
 inline constexpr std::string_view kCopyOfDamaged = "checkpoint.damaged.json";
+
+// A larger file is unreadable. One of cdom has twice kStatusesMax at most: claims that are prepared
+// are in it twice. The reference driver's has all of each claim's status.
+inline constexpr std::size_t kCheckpointBytesMax = std::size_t{32} << 20U;
 
 // Used by one thread. During a rolling update two plugins run on the node. So each holds the lock
 // while it decides and writes, and reads again what the other one wrote.

@@ -369,5 +369,13 @@ TEST_F(OnANode, REV4_Y2_FileWithADamagedEntry_IsCopied) {
   EXPECT_NE(Content("checkpoint.json"), text);
 }
 
+TEST_F(OnANode, REV4_Y3_FileThatIsTooLarge_IsUnreadable) {
+  Put("checkpoint.json", std::string(kCheckpointBytesMax + 1, ' '));
+  CheckpointFile checkpoint_file(folder_, "boot");
+  ASSERT_TRUE(checkpoint_file.Lock()) << "else the plugin would end again and again";
+  EXPECT_EQ(checkpoint_file.resumed().from, Resumed::From::kUnreadable);
+  EXPECT_NE(checkpoint_file.resumed().why.find("larger than"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace plugin

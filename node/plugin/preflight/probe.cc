@@ -10,6 +10,7 @@
 
 #include "node/nvml/library.h"
 #include "node/plugin/host/base_spec.h"
+#include "node/plugin/host/checkpoint_file.h"
 #include "node/plugin/host/domain_dirs.h"
 #include "node/plugin/host/host.h"
 #include "node/plugin/rules/checkpoint.h"
@@ -23,7 +24,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kTextMax = 64U << 10;
-constexpr std::size_t kCheckpointMax = std::size_t{64} << 20U;
 constexpr std::size_t kOutputMax = 4096;
 constexpr std::chrono::seconds kVersionTime{5};
 constexpr std::chrono::seconds kPause{2};
@@ -103,7 +103,8 @@ std::string CdiTrouble(const std::string& folder) {
 
 bool HasPrepared(const Settings& settings) {
   auto boot = base::ReadFile(settings.boot_id, kTextMax);
-  auto text = base::ReadFile(settings.Folder() + "/checkpoint.json", kCheckpointMax);
+  auto text = base::ReadFile(settings.Folder() + "/checkpoint.json", kCheckpointBytesMax);
+  if (!text && text.error().code == base::ErrorCode::kTooLarge) return true;
   if (!boot || !text) return false;
   while (!boot->empty() && boot->back() == '\n') boot->pop_back();
   const Resumed resumed = Resume(*std::move(text), *boot);

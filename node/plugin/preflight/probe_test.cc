@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "node/plugin/host/checkpoint_file.h"
 #include "node/plugin/rules/checkpoint.h"
 #include "pkg/base/testing/manual_clock.h"
 #include "test/fixtures/in_folder.h"
@@ -145,6 +146,8 @@ TEST_F(ProbeNodeTest, ClaimsOfThisBootAloneAreHeldByPods) {
   EXPECT_FALSE(ProbeNode(Context()).has_prepared);
   // What cannot be read may be of pods that are there.
   Put(checkpoint, "{");
+  EXPECT_TRUE(ProbeNode(Context()).has_prepared);
+  Put(checkpoint, std::string(kCheckpointBytesMax + 1, ' '));
   EXPECT_TRUE(ProbeNode(Context()).has_prepared);
 }
 
