@@ -23,10 +23,15 @@ bool IsOfThisDriver(std::string_view object) {
 }
 
 // Returns whether a configuration is for this driver. One that is for no driver counts, so that it
-// is refused.
+// stays what it is when it is read again.
 bool IsOwnConfig(std::string_view config) {
-  const std::string_view opaque = json::SliceOf(config, "opaque");
-  return !opaque.starts_with('{') || IsOfThisDriver(opaque);
+  const std::string driver = json::TextOf(json::SliceOf(config, "opaque"), "driver");
+  return driver.empty() || driver == api::kDriver;
+}
+
+tl::unexpected<base::Error> Refuse(const std::string& bound) {
+  return Invalid("the claim's status has more than " + bound + " for " + std::string(api::kDriver) +
+                 ". Remove configurations of this driver from the claim");
 }
 
 // Collects JSON up to a bound.
@@ -93,6 +98,7 @@ Result<std::vector<Entry>> EntriesIn(json::View list, Decoding decoding) {
                      "\"");
     }
     if (!item["opaque"].IsObject()) return Invalid("configuration without opaque");
+    if (item["opaque"]["driver"].AsString() != api::kDriver) continue;
     Entry entry = {.config = TRY(DecodeConfig(item["opaque"]["parameters"], decoding))};
     item["requests"].ForEach(
         [&](json::View request) { entry.requests.emplace_back(request.AsString()); });
@@ -149,15 +155,9 @@ Result<std::string> OwnPart(std::string_view status) {
   const std::string_view consumers = json::SliceOf(status, "reservedFor");
   own.AddMember(R"("reservedFor":)", consumers.empty() ? "[]" : consumers);
   own.Add("}");
-  const std::string advice =
-      " for " + std::string(api::kDriver) + ". Remove configurations of this driver from the claim";
-  if (own.is_full()) {
-    return Invalid("the claim's status has more than 65,536 bytes" + advice);
-  }
+  if (own.is_full()) return Refuse("65,536 bytes");
   std::string text = own.Take();
-  if (json::DepthOf(text) > kStatusLevelsMax) {
-    return Invalid("the claim's status has more than 100 levels" + advice);
-  }
+  if (json::DepthOf(text) > kStatusLevelsMax) return Refuse("100 levels");
   return text;
 }
 
@@ -179,6 +179,7 @@ Result<Wanted> WantedBy(std::string_view own_part, Decoding decoding) {
 
 Result<ClaimStatus> ClaimStatus::Decode(std::string_view own_part) {
   std::string text = GoJson(CanonicalClaimStatus(TRY(json::Parse(own_part))));
+  if (text.size() > kStatusBytesMax) return Refuse("65,536 bytes");  // With Go's escapes.
   ClaimStatus status;
   if (text == status.text()) return status;
   auto wanted = WantedBy(text, Decoding::kLenient);

@@ -63,7 +63,7 @@ struct Wanted {
 class ClaimStatus {
  public:
   ClaimStatus() = default;  // Without an allocation. An entry from before 25.3 has no other.
-  // Returns kInvalid if `own_part` is not JSON.
+  // Returns kInvalid if `own_part` is not JSON, or exceeds the bound with Go's escapes.
   [[nodiscard]] static base::Result<ClaimStatus> Decode(std::string_view own_part);
 
   // JSON as Go's types for a claim's status encode it: members in the order of their structs, no

@@ -257,5 +257,26 @@ TEST(ClaimStatus, REV4_Y2_OwnPartBeyondABound_IsRefusedInASentence) {
             "configurations of this driver from the claim");
 }
 
+// Else a checkpoint that was written would be read as another one.
+TEST(ClaimStatus, REV4_Y2_TextOfAStatus_IsItsOwnPart) {
+  const std::string channel = ResultOf("channel", "channel-0");
+  for (const std::string config :
+       {R"({"source":"FromClaim"})", R"({"opaque":7})", R"({"opaque":{"driver":7}})",
+        R"({"opaque":{"parameters":"<&>\u2028"}})", R"([])", R"("x")",
+        R"({"opaque":{"driver":"compute\u002ddomain.nvidia.com","parameters":{"b":1,"b":2}}})"}) {
+    for (const std::string more : {"", R"(,"reservedFor":"x")", R"(,"reservedFor":[{}])"}) {
+      const auto own = OwnPart(R"({"allocation":{"devices":{"results":[)" + channel +
+                               R"(],"config":[)" + config + R"(]},"nodeSelector":7})" + more + "}");
+      const auto first = ClaimStatus::Decode(own.value());
+      ASSERT_TRUE(first) << config;
+      EXPECT_EQ(ClaimStatus::Decode(OwnPart(first->text()).value()), *first) << config;
+    }
+  }
+  const auto escaped = OwnPart(R"({"reservedFor":[{"name":")" + std::string(30'000, '<') + "\"}]}");
+  const auto status = ClaimStatus::Decode(escaped.value());
+  ASSERT_FALSE(status);
+  EXPECT_NE(status.error().message.find("more than 65,536 bytes"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace plugin
