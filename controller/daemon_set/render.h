@@ -42,8 +42,8 @@ struct DaemonSetSettings {
   static json::Value OneDot();
 };
 
-// The names of a domain's nodes in IMEX. They contain a hash of its UID (kOfDomain), or are the same
-// in all domains. All daemons of a domain need the same.
+// The names of a domain's nodes in IMEX. They contain a hash of its UID (kOfDomain), or are the
+// same in all domains. All daemons of a domain need the same.
 enum class NodeNames { kShared, kOfDomain };
 
 // Returns the DaemonSet. `domain` is the ComputeDomain's UID. The daemons' claim template has the

@@ -402,31 +402,12 @@ class Health final : public grpc::health::v1::Health::CallbackService {
 constexpr std::string_view kRegistrationSuffix = "-reg.sock";
 constexpr std::string_view kDraPrefix = "dra";
 constexpr std::string_view kDraSuffix = ".sock";
-// A short name has five digits after it.
-constexpr std::string_view kShortPrefix = "cd-";
-
-// Returns a name of 8 characters. The pods of a rolling update, two on a node, differ in it.
-std::string ShortName(const std::string& pod_uid) {
-  constexpr std::string_view kDigits = "0123456789abcdefghijklmnopqrstuv";
-  constexpr int kCount = 5;
-  std::size_t hash = std::hash<std::string>()(pod_uid);
-  std::string name(kShortPrefix);
-  for (int i = 0; i < kCount; ++i, hash /= kDigits.size()) name += kDigits[hash % kDigits.size()];
-  return name;
-}
 
 // Returns the paths of the sockets by which instances of the driver register.
 std::vector<std::string> RegistrationsIn(const std::string& folder, const std::string& driver) {
   std::vector<std::string> paths = SocketsIn(folder, driver, kRegistrationSuffix);
   std::ranges::move(SocketsIn(folder, kShortPrefix, ""), std::back_inserter(paths));
   return paths;
-}
-
-// Instances that were killed leave their sockets. A kubelet that starts connects to each of them.
-void RemoveDead(const std::vector<std::string>& sockets) {
-  for (const std::string& path : sockets) {
-    if (!IsServed(path)) ::unlink(path.c_str());
-  }
 }
 
 }  // namespace

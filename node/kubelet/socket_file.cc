@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <system_error>
 #include <tuple>
 #include <utility>
@@ -63,6 +64,21 @@ bool IsServed(const std::string& path) {
   const int status =
       ::connect(socket.fd(), reinterpret_cast<const sockaddr*>(&address), sizeof(address));
   return status == 0 || (errno != ECONNREFUSED && errno != ENOENT);
+}
+
+void RemoveDead(const std::vector<std::string>& sockets) {
+  for (const std::string& path : sockets) {
+    if (!IsServed(path)) ::unlink(path.c_str());
+  }
+}
+
+std::string ShortName(const std::string& pod_uid) {
+  constexpr std::string_view kDigits = "0123456789abcdefghijklmnopqrstuv";
+  constexpr int kCount = 5;
+  std::size_t hash = std::hash<std::string>()(pod_uid);
+  std::string name(kShortPrefix);
+  for (int i = 0; i < kCount; ++i, hash /= kDigits.size()) name += kDigits[hash % kDigits.size()];
+  return name;
 }
 
 bool IsYounger(const std::string& path, const std::string& other) {

@@ -17,6 +17,12 @@ namespace kubelet {
                                                  std::string_view suffix);
 // Returns whether a process listens on the socket.
 [[nodiscard]] bool IsServed(const std::string& path);
+// Removes sockets on which nobody listens: instances that were killed leave theirs, and a kubelet
+// that starts connects to each of them.
+void RemoveDead(const std::vector<std::string>& sockets);
+// A short name of a socket, and five digits. Two pods of a rolling update have different ones.
+inline constexpr std::string_view kShortPrefix = "cd-";
+[[nodiscard]] std::string ShortName(const std::string& pod_uid);
 // Returns whether `path` was bound after `other`. False if one of them does not exist.
 [[nodiscard]] bool IsYounger(const std::string& path, const std::string& other);
 

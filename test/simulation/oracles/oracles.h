@@ -105,12 +105,12 @@ struct Oracle {
 // allocated channel of the domain. The scheduler must have allocated it to a pod of the domain. Not
 // checked while a fault heals, or if claims may not be read: then the controller cannot know.
 [[nodiscard]] Oracle NoStrangers(const OracleContext& context);
-// S10, S26, L4, L5, in virtual time. A domain is Ready for at most the delay while one of its nodes, or
-// a node where it has a channel, has no ready daemon. MemoryShared is True for at most the delay while
-// a pod waits, has no ready daemon on its node, or is in another clique than the others; and it is
-// True within the delay and the pace once none of this is so. The entry in status.nodes follows each pod
-// within the delay, if the pod has a channel of the domain on its node. A node keeps the label of a
-// deleted domain for at most a minute.
+// S10, S26, L4, L5, in virtual time. A domain is Ready for at most the delay while one of its
+// nodes, or a node where it has a channel, has no ready daemon. MemoryShared is True for at most
+// the delay while a pod waits, has no ready daemon on its node, or is in another clique than the
+// others; and it is True within the delay and the pace once none of this is so. The entry in
+// status.nodes follows each pod within the delay, if the pod has a channel of the domain on its
+// node. A node keeps the label of a deleted domain for at most a minute.
 [[nodiscard]] Oracle StatusFollows(const OracleContext& context);
 // L8: after a leader's last renewal another replica leads within the Lease's duration plus one
 // retry. Not checked while a kind cannot be read.
