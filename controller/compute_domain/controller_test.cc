@@ -320,7 +320,9 @@ TEST(Controller, REV4_K8_DomainOfUnreadChildren_IsNeitherCreatedNorCalledWrong) 
     for (const json::Value& condition : status["conditions"].items()) {
       const std::string& type = condition["type"].AsString();
       const bool needs_them = type == "Accepted" || type == "Provisioned" || type == "Ready";
-      if (needs_them) EXPECT_EQ(condition["status"].AsString(), "Unknown") << type;
+      if (needs_them) {
+        EXPECT_EQ(condition["status"].AsString(), "Unknown") << type;
+      }
     }
     world.server.Intercept({});
     world.TurnLater();

@@ -23,6 +23,7 @@
 #include "kubelet/registration.grpc.pb.h"
 #include "node/kubelet/call_room.h"
 #include "node/kubelet/service.h"
+#include "node/kubelet/socket_file.h"
 #include "pkg/base/testing/wait_until.h"
 #include "pkg/http/testing/raw_client.h"
 
@@ -775,6 +776,15 @@ TEST_F(KubeletService, REV3_N20_SocketsOfKilledInstancesAreRemoved) {
   EXPECT_TRUE(fs::exists(registry + "other.test-reg.sock")) << "it is another driver's";
   EXPECT_TRUE(fs::exists(alive->registration()));
   EXPECT_TRUE(fs::exists(alive->endpoint()));
+}
+
+// Other drivers put their sockets into the same folder.
+TEST(ShortName, REV4_P9_NoOtherSocketIsTakenForOneOfOurs) {
+  EXPECT_TRUE(IsShortName(ShortName("0c3b2d84-7a1f-4d1e-9d5a-1f2e3d4c5b6a")));
+  for (const char* other : {"cd-", "cd-0000", "cd-000000", "cd-0000w", "cd-x.example-reg.sock",
+                            "xcd-00000", "CD-00000"}) {
+    EXPECT_FALSE(IsShortName(other)) << other;
+  }
 }
 
 }  // namespace

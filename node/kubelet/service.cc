@@ -406,7 +406,9 @@ constexpr std::string_view kDraSuffix = ".sock";
 // Returns the paths of the sockets by which instances of the driver register.
 std::vector<std::string> RegistrationsIn(const std::string& folder, const std::string& driver) {
   std::vector<std::string> paths = SocketsIn(folder, driver, kRegistrationSuffix);
-  std::ranges::move(SocketsIn(folder, kShortPrefix, ""), std::back_inserter(paths));
+  std::ranges::copy_if(
+      SocketsIn(folder, kShortPrefix, ""), std::back_inserter(paths),
+      [](const std::string& path) { return IsShortName(path.substr(path.rfind('/') + 1)); });
   return paths;
 }
 

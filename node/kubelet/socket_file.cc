@@ -22,6 +22,9 @@ namespace {
 // Leaves room for the terminating zero.
 constexpr std::size_t kPathMax = sizeof(sockaddr_un::sun_path) - 1;
 constexpr mode_t kFolderMode = 0750;
+// Of a short name.
+constexpr std::string_view kDigits = "0123456789abcdefghijklmnopqrstuv";
+constexpr std::size_t kShortDigits = 5;
 
 base::Result<void> MakeFolder(const std::string& folder) {
   std::error_code error;
@@ -73,12 +76,17 @@ void RemoveDead(const std::vector<std::string>& sockets) {
 }
 
 std::string ShortName(const std::string& pod_uid) {
-  constexpr std::string_view kDigits = "0123456789abcdefghijklmnopqrstuv";
-  constexpr int kCount = 5;
   std::size_t hash = std::hash<std::string>()(pod_uid);
   std::string name(kShortPrefix);
-  for (int i = 0; i < kCount; ++i, hash /= kDigits.size()) name += kDigits[hash % kDigits.size()];
+  for (std::size_t i = 0; i < kShortDigits; ++i, hash /= kDigits.size()) {
+    name += kDigits[hash % kDigits.size()];
+  }
   return name;
+}
+
+bool IsShortName(std::string_view name) {
+  return name.starts_with(kShortPrefix) && name.size() == kShortPrefix.size() + kShortDigits &&
+         name.find_first_not_of(kDigits, kShortPrefix.size()) == std::string_view::npos;
 }
 
 bool IsYounger(const std::string& path, const std::string& other) {

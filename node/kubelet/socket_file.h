@@ -23,6 +23,7 @@ void RemoveDead(const std::vector<std::string>& sockets);
 // A short name of a socket, and five digits. Two pods of a rolling update have different ones.
 inline constexpr std::string_view kShortPrefix = "cd-";
 [[nodiscard]] std::string ShortName(const std::string& pod_uid);
+[[nodiscard]] bool IsShortName(std::string_view name);
 // Returns whether `path` was bound after `other`. False if one of them does not exist.
 [[nodiscard]] bool IsYounger(const std::string& path, const std::string& other);
 

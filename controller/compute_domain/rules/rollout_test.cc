@@ -445,7 +445,9 @@ TEST(FindReplacements, REV4_K6_LostNodeGivesItsPlaceBackAfterTheDeadline) {
     const bool keeps = seconds < 300;
     EXPECT_EQ(FindReplacements(observed, Now().monotonic).size(), keeps ? 1U : 0U);
     // Nothing else would start the pass that gives it back.
-    if (keeps) EXPECT_EQ(RollOf(observed).requeue_after, std::chrono::seconds(1));
+    if (keeps) {
+      EXPECT_EQ(RollOf(observed).requeue_after, std::chrono::seconds(1));
+    }
   }
 }
 

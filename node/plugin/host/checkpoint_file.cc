@@ -50,11 +50,12 @@ base::Result<void> CheckpointFile::ReadIfChanged() {
   const bool is_absent = !text && text.error().code == base::ErrorCode::kNotFound;
   const bool is_large = !text && text.error().code == base::ErrorCode::kTooLarge;
   if (!text && !is_absent && !is_large) return tl::unexpected(text.error());
+  const std::string why = is_large ? text.error().message : "";
   const auto content = text ? std::optional(*std::move(text)) : std::nullopt;
   resumed_ = Resume(content, boot_id_);
   if (is_large) {
     resumed_.from = Resumed::From::kUnreadable;
-    resumed_.why = text.error().message;
+    resumed_.why = why;
   }
   // For people. A full disk must not end the plugin, so it goes on without the copy.
   if (!resumed_.damaged.empty()) {

@@ -248,10 +248,9 @@ TimePoint PluginProcess::Turn() {
   host_watcher_.Turn();
   request_handler_.SetHealth(HealthOf(state_));
   if (changed_.exchange(false) || claim_queue_.TookBack()) garbage_collector_.CheckForGarbage();
-  TimePoint until = claim_queue_.Turn();
-  until =
-      std::min({until, garbage_collector_.Turn(), slice_publisher_.Turn(), host_watcher_.next()});
-  return std::min(until, connection_.next());
+  const TimePoint until = claim_queue_.Turn();
+  return std::min(
+      {until, garbage_collector_.Turn(), slice_publisher_.Turn(), host_watcher_.next()});
 }
 
 Result<void> PluginProcess::Run(const std::stop_token& stop) {
@@ -260,7 +259,7 @@ Result<void> PluginProcess::Run(const std::stop_token& stop) {
     request_handler_.SayAlive();
     connection_.Turn();
     TRY(Serve());
-    const TimePoint until = Turn();
+    const TimePoint until = std::min(Turn(), connection_.next());
     const TimePoint now = clock_.Now();
     const auto most = service_ == nullptr ? std::chrono::nanoseconds(kLockPause)
                                           : std::chrono::nanoseconds(kTurnMost);

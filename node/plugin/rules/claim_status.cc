@@ -29,7 +29,7 @@ bool IsOwnConfig(std::string_view config) {
   return driver.empty() || driver == api::kDriver;
 }
 
-tl::unexpected<base::Error> Refuse(const std::string& bound) {
+tl::unexpected<base::Error> RefuseLarger(const std::string& bound) {
   return Invalid("the claim's status has more than " + bound + " for " + std::string(api::kDriver) +
                  ". Remove configurations of this driver from the claim");
 }
@@ -155,9 +155,9 @@ Result<std::string> OwnPart(std::string_view status) {
   const std::string_view consumers = json::SliceOf(status, "reservedFor");
   own.AddMember(R"("reservedFor":)", consumers.empty() ? "[]" : consumers);
   own.Add("}");
-  if (own.is_full()) return Refuse("65,536 bytes");
+  if (own.is_full()) return RefuseLarger("65,536 bytes");
   std::string text = own.Take();
-  if (json::DepthOf(text) > kStatusLevelsMax) return Refuse("100 levels");
+  if (json::DepthOf(text) > kStatusLevelsMax) return RefuseLarger("100 levels");
   return text;
 }
 
@@ -179,7 +179,7 @@ Result<Wanted> WantedBy(std::string_view own_part, Decoding decoding) {
 
 Result<ClaimStatus> ClaimStatus::Decode(std::string_view own_part) {
   std::string text = GoJson(CanonicalClaimStatus(TRY(json::Parse(own_part))));
-  if (text.size() > kStatusBytesMax) return Refuse("65,536 bytes");  // With Go's escapes.
+  if (text.size() > kStatusBytesMax) return RefuseLarger("65,536 bytes");  // With Go's escapes.
   ClaimStatus status;
   if (text == status.text()) return status;
   auto wanted = WantedBy(text, Decoding::kLenient);

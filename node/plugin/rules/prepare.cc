@@ -67,17 +67,23 @@ bool IsResolvable(const CheckpointClaim& entry, const NodeObservation& observed)
   });
 }
 
-// Writes the spec of a prepared claim again if it was lost: containers may restart.
+// Writes the spec of a prepared claim again if it was lost: containers may restart. No answer names
+// a file that is not there.
 ClaimStep RestoreSpec(const NodeIdentity& self, const ClaimToPrepare& claim,
                       const CheckpointClaim& entry, const NodeObservation& observed) {
-  AnswerKubelet answer = {.groups = entry.groups};
-  if (!claim.wanted) return answer;
+  constexpr std::string_view kLost = "the CDI file of this claim was lost, and ";
+  if (!claim.wanted) return Refuse(std::string(kLost) + claim.wanted.error().message);
   const bool is_channel = claim.wanted->name.type == DeviceType::kChannel;
-  if (!is_channel && !observed.domain) return answer;
+  if (!is_channel && !observed.domain) {
+    return WaitFor(observed, std::string(kLost) + "ComputeDomain " + claim.wanted->config.domain +
+                                 " is not known here");
+  }
   ClaimDevices devices =
       ClaimDevicesOf(self, claim.uid, *claim.wanted, observed.domain.value_or(DomainIdentity()));
   // The kubelet keeps the device names of the first answer.
-  if (devices.spec.devices.empty() || entry.groups != std::vector{devices.group}) return answer;
+  if (devices.spec.devices.empty() || entry.groups != std::vector{devices.group}) {
+    return WaitFor(observed, std::string(kLost) + "the node has other devices now");
+  }
   return WriteSpec{std::move(devices.spec)};
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "node/cdi/files.h"
 #include "pkg/base/rfc3339.h"
@@ -226,6 +227,18 @@ TEST(Prepare, REV4_P11_DaemonWithoutTheDriversCdiFile_Waits) {
   node.has_driver_spec = false;
   EXPECT_TRUE(Waits(node.PrepareUnread("d")));
   ASSERT_TRUE(IsPrepared(node.PrepareAll(kChannel))) << "a channel names no file of the driver";
+}
+
+// The plugin was restarted, and has not read ComputeDomains yet.
+TEST(Prepare, REV4_P11_PreparedDaemonThatLostItsCdiFile_WaitsForItsDomain) {
+  Node node;
+  ASSERT_TRUE(IsPrepared(node.PrepareAll(kDaemon)));
+  const auto domain = std::exchange(node.known.domain, std::nullopt);
+  node.specs.clear();
+  EXPECT_TRUE(Waits(node.PrepareAll(kDaemon))) << "the answer would name a file that is not there";
+  node.known.domain = domain;
+  EXPECT_TRUE(IsPrepared(node.PrepareAll(kDaemon)));
+  EXPECT_EQ(node.specs.size(), 1U);
 }
 
 TEST(Prepare, REV4_P11_PreparedDaemonThatLostItsFolder_GetsItBack) {
