@@ -123,7 +123,7 @@ who_speaks_to_it_from_another_network_is_refused() {
   refused_with "$kRefused" 'this is not the network of the cluster' \
     "$here/inside.sh" "$cluster" "$cluster/bin/kubectl" --kubeconfig "$cluster/plane/admin.kubeconfig" get nodes || return 1
   # Nor does anybody become a node or a control plane outside of namespaces.
-  refused_with "$kRefused" 'this is the network of the machine' "$here/node_init.sh" "$cluster" 1 2 "$(network)" || return 1
+  refused_with "$kRefused" 'this is the network of the machine' "$here/node_init.sh" "$cluster" 1 2 "$(network)" /var/lib/kubelet || return 1
   refused_with "$kRefused" 'this is the network of the machine' "$here/plane_init.sh" "$cluster" 2 "$(network)" || return 1
   refused_with "$kRefused" 'this is the network of the machine' "$here/plane_init.sh" "$cluster" 2 '' || return 1
   # Nor from another node's network, though that is one of ours.
