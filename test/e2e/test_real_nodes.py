@@ -638,8 +638,8 @@ def test_REV3_X14_the_plugins_pod_does_not_start_without(nodes, container, mount
         wait_for_words(nodes, new_pod, container, SAID_WITHOUT[container, mount])
 
 
-# Of the node's, and in no container that is not privileged. Root opens it without a capability.
-DEVICE = "/dev/loop-control"
+# Of the node's, and in no container that is not privileged. Root writes it without a capability.
+DEVICE = "/dev/kmsg"
 
 
 @pytest.mark.parametrize("container", ["preflight", "compute-domains"])

@@ -82,8 +82,10 @@ config_with() {
 }
 # It speaks to the API server from the network of its node, and ends with that.
 plugin_up() {  # plugin_up NODE
+  # As for a pod there, the token names the node: the policy cdom-resource-slices compares it.
+  config_with "$(system create token plugin --duration 4h --bound-object-kind Node --bound-object-name "$1")" >"$root/plugin.$1.kubeconfig" || return 1
   "$here/realnodes" in "$cluster" "$1" env -i PATH="$PATH" bash -c 'echo $$ >/run/plugin.pid && exec "$@" >>/var/log/plugin.log 2>&1' plugin \
-    "$plugin/plugin" --node "$1" --clique "$kClique" --kubeconfig "$root/plugin.kubeconfig" \
+    "$plugin/plugin" --node "$1" --clique "$kClique" --kubeconfig "$root/plugin.$1.kubeconfig" \
     --imex "$bin/imex" --template "$repo/node/imex/imexd.cfg.tmpl" --gpus 2 &
   plugin_pids[$1]=$!
 }
@@ -101,7 +103,6 @@ daemons_image_and_the_plugins_get_into_every_node() {
   site
   kubectl apply -k "$root/site" || return 1
   kubectl apply -f "$here/plugin/access.yaml" || return 1
-  config_with "$(system create token plugin --duration 4h)" >"$root/plugin.kubeconfig" || return 1
   wait_for 120 "both replicas are ready" are_ready || { controller_pods -o yaml; return 1; }
   for node in "${nodes[@]}"; do plugin_up "$node"; done
   wait_for 60 "each node publishes its devices" each_has_devices || { tail "$cluster"/nodes/*/log/plugin.log; return 1; }

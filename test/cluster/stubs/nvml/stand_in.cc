@@ -108,7 +108,7 @@ int nvmlInitWithFlags(unsigned flags) {
   if (Gpus().empty() && flags != header::kInitFlagNoGpus) return header::kErrorNotFound;
   const std::string device = Setting("STAND_IN_NVML_DEVICE");
   if (!device.empty()) {
-    const int opened = ::open(device.c_str(), O_RDONLY | O_CLOEXEC);
+    const int opened = ::open(device.c_str(), O_WRONLY | O_CLOEXEC);
     if (opened < 0) return header::kErrorNotFound;
     ::close(opened);
   }
