@@ -159,10 +159,11 @@ struct Oracle {
 // (403).
 [[nodiscard]] Oracle NothingRefused(const OracleContext& context);
 // S21: a Ready domain becomes NotReady only because of a change of its members, or of objects that
-// they need. The change is after it became Ready, or at most half a minute before. The cause is
-// never a refused, delayed or lost request, nor a stale cache. No fault excuses it, except for the
-// time that a fault may take. Runs with two leaders at once are not checked: with separate caches
-// they cannot know which is stale.
+// they need. The condition Ready is also taken back if IMEX was started again on a node. The change
+// is after it became Ready, or at most half a minute before. The cause is never a refused, delayed
+// or lost request, nor a stale cache. No fault excuses it, except for the time that a fault may
+// take. Runs with two leaders at once are not checked: with separate caches they cannot know which
+// is stale.
 [[nodiscard]] Oracle ReadinessHasCause(const OracleContext& context);
 // S22: until the grace period of a domain's deletion is over, the controller removes nothing that a
 // live job uses. That is: no DaemonSet, daemon template, clique, daemon pod, finalizer, nor the

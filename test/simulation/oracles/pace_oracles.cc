@@ -300,6 +300,21 @@ bool HadCause(const OracleContext& context, const GroundTruth& truth, const Chan
   return false;
 }
 
+// Whether daemons on one node of the domain have reported different starts of IMEX until then.
+bool WasImexRestarted(const OracleContext& context, const Change& until) {
+  std::map<std::string, std::set<std::string>> starts;
+  for (const Change& change : context.server.store().history().changes()) {
+    if (change.revision() >= until.revision()) break;
+    if (change.kind != Kind::kPod) continue;
+    const Object& pod = *change.after;
+    if (!IsDaemonPod(context.system, pod, until.after->uid())) continue;
+    const auto report = json::Parse(At(pod.meta(), {"annotations", kImexAnnotation}).AsString());
+    const std::string started = report ? std::as_const(*report)["started"].AsString() : "";
+    if (!started.empty()) starts[pod["spec"]["nodeName"].AsString()].insert(started);
+  }
+  return std::ranges::any_of(starts, [](const auto& item) { return item.second.size() > 1; });
+}
+
 bool SaysReady(const Object& domain) { return domain["status"]["status"].AsString() == "Ready"; }
 bool HasReadyTrue(const Object& domain) {
   return FindCondition(domain.value(), "Ready")["status"].AsString() == "True";
@@ -321,6 +336,10 @@ Oracle ReadinessHasCause(const OracleContext& context) {
       if (!was_ready && is_ready) began = {.time = change.time, .revision = change.revision()};
       if (!was_ready || is_ready || !context.system.clients.contains(change.actor)) continue;
       if (HadCause(context, truth, change, began, says == &HasReadyTrue)) continue;
+      const std::string& reason =
+          FindCondition(change.after->value(), "Ready")["reason"].AsString();
+      const bool is_lost = says == &HasReadyTrue && reason == "ImexRestartedUnderJob";
+      if (is_lost && WasImexRestarted(context, change)) continue;
       report.Say(change, std::string("took back ") + what + " of " +
                              kube::ToString(change.after->key()) +
                              ", whose members all serve, as they did since " +
