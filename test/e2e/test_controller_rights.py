@@ -52,6 +52,7 @@ class World:
 
     def delete_domains(self):
         """Deletes all but `kept`. The controller that is started next finishes that."""
+        self.cluster.kubectl("delete", "resourcequota", "no-pods", "-n", "cdom-system", "--ignore-not-found")
         for kind in ("deployment", "computedomain") if self._made else ():
             self.cluster.kubectl("delete", kind, *self._made, "-n", "default", "--wait=false", "--ignore-not-found")
 
@@ -141,6 +142,15 @@ def explain_a_pending_pod(world):
     world.serve()
 
 
+def lack_the_pod_of_a_daemon(world):
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "no-pods", "namespace": "cdom-system"},
+             "spec": {"hard": {"pods": "0"}}}
+    world.cluster.apply(quota)
+    eventually("the quota has counted",
+               lambda: "hard" in world.cluster.get("resourcequota", "no-pods", "cdom-system").get("status", {}))
+    make_a_clique(world)
+
+
 def delete_a_domain(world):
     name, uid = world.new_served_domain()
     world.cluster.apply({"apiVersion": "resource.nvidia.com/v1beta1", "kind": "ComputeDomainClique", "daemons": [],
@@ -176,6 +186,7 @@ WORK = {
     ("patch", "nodes"): remove_a_stale_label,
     ("create", "events"): remove_a_stale_label,
     ("patch", "events"): remove_a_stale_label_twice,
+    ("list", "events"): lack_the_pod_of_a_daemon,
     ("list", "daemonsets"): start,
     ("watch", "daemonsets"): start,
     ("get", "daemonsets"): label_the_daemon_set_again,
