@@ -472,6 +472,18 @@ TEST_F(PaceOraclesTest, S26SeesMemoryCalledSharedWhereNobodyServesAPod) {
   EXPECT_TRUE(Contains(Check(StatusFollows), "although nobody serves node-0"));
 }
 
+TEST_F(PaceOraclesTest, S26SeesMemoryThatIsSharedAndNotCalledSo) {
+  workload->Finish();
+  Settle();
+  cluster.AddWorkload({.ns = "train", .name = "solo"}, "channel", {"node-0", "node-1"});
+  Settle();
+  SayCondition("MemoryShared", "False");
+  cluster.Advance(seconds(5));
+  EXPECT_FALSE(Contains(Check(StatusFollows), "memory is shared"));
+  cluster.Advance(seconds(2));
+  EXPECT_TRUE(Contains(Check(StatusFollows), "does not say that memory is shared"));
+}
+
 TEST_F(PaceOraclesTest, S26SeesMemoryCalledSharedOfPodsThatHaveEnded) {
   workload->Finish();
   cluster.Settle();
