@@ -42,7 +42,7 @@ std::vector<std::string> NodesWithoutDaemon(const Observed& observed, const Anal
   std::vector<std::string> nodes;
   if (std::ranges::none_of(observed.children.daemon_sets, IsTheSet(observed))) return nodes;
   // A pod that is not seen may exist.
-  if (observed.facts.views.ProblemOf(Kind::kDaemonPod) != "") return nodes;
+  if (!observed.facts.views.ProblemOf(Kind::kDaemonPod).empty()) return nodes;
   for (const api::Member& member : analysis.expected) {
     const bool lacks_pod = !member.ready && !analysis.pods.contains(member.node);
     if (lacks_pod && TakesDaemon(observed, member.node) &&
