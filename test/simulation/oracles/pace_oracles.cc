@@ -66,14 +66,25 @@ bool IsInClique(const GroundTruth& truth, const SystemUnderTest& system, const k
   return !server.writes_own_entry && std::ssize(entries) < system.members_max;
 }
 
+// Whether the claim has no node, and no pod waits for one: it is a rest of its pod, for the garbage
+// collector.
+bool IsLeftBehind(const GroundTruth& truth, const Object& claim) {
+  const Value& owner = claim.ControllerOwner();
+  const ObjectPtr pod =
+      truth.Get(Kind::kPod, {.ns = claim.key().ns, .name = owner["name"].AsString()});
+  return AllocatedNode(claim).empty() &&
+         (pod == nullptr || pod->uid() != owner["uid"].AsString() || IsTerminal(*pod));
+}
+
 // Why the pods of the domain share no memory, as far as objects show it; empty: they do.
 std::string WhyNotShared(const GroundTruth& truth, const Object& domain,
                          const std::map<std::string, Server>& servers) {
   std::set<std::string> cliques;
   for (const auto& [key, claim] : truth.Live(Kind::kClaim)) {
     const std::string node = AllocatedNode(*claim);
-    if (node.empty() && AsksForChannel(*claim, domain)) return "a pod waits";
-    if (node.empty() || !IsConsumer(*claim, domain)) continue;
+    if (!AsksForChannel(*claim, domain) || IsLeftBehind(truth, *claim)) continue;
+    if (node.empty()) return "the pod of " + kube::ToString(key) + " waits";
+    if (!IsConsumer(*claim, domain)) continue;
     const auto server = servers.find(node);
     if (server == servers.end()) return "nobody serves " + node;
     cliques.insert(server->second.clique);
@@ -120,9 +131,12 @@ void AddWrongsOfStatus(const GroundTruth& truth, const SystemUnderTest& system,
     add("S26 MemoryIsShared: ", "says that memory is shared, although " + why_not);
   }
   const std::string& members = FindCondition(domain.value(), "MembersReady")["message"].AsString();
+  const bool may_wait = std::ranges::any_of(truth.Live(Kind::kClaim), [&](const auto& item) {
+    return AsksForChannel(*item.second, domain) && IsLeftBehind(truth, *item.second);
+  });
   // It may know more than objects show, and less than claims would.
   const bool may_differ = members.find("IMEX") != std::string::npos || !system.may_read_claims ||
-                          !system.serves_cliques;
+                          !system.serves_cliques || may_wait;
   const bool are_shown = std::ranges::all_of(servers, [&](const auto& item) {
     return IsInClique(truth, system, domain.uid(), item.first, item.second);
   });

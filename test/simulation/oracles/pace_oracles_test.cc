@@ -492,6 +492,35 @@ TEST_F(PaceOraclesTest, S26SeesMemoryCalledSharedOfPodsThatHaveEnded) {
   EXPECT_TRUE(Contains(Check(StatusFollows), "although no pod uses it"));
 }
 
+// The garbage collector may be late.
+TEST_F(PaceOraclesTest, S26TakesAClaimWithoutANodeForAPodThatWaitsWhileThePodExists) {
+  workload->Finish();
+  Settle();
+  cluster.AddWorkload({.ns = "train", .name = "solo"}, "channel", {"node-0", "node-1"});
+  Settle();
+  const auto& claims = store().Live(Kind::kClaim);
+  const auto of_pod = std::ranges::find_if(claims, [](const auto& item) {
+    return item.first.ns == "train" && item.second->ControllerOwner()["kind"].AsString() == "Pod";
+  });
+  ASSERT_NE(of_pod, claims.end());
+  Value waits = of_pod->second->value();
+  waits["metadata"]["name"] = "waits";
+  waits["metadata"].Erase("resourceVersion");
+  Value left = waits;
+  left["metadata"]["name"] = "left";
+  left["metadata"]["ownerReferences"].MutableItems().at(0)["uid"] = "of-a-pod-that-is-gone";
+  ASSERT_TRUE(store().Create("user", Kind::kClaim, "train", left).ok());
+  for (const char* status : {"True", "False"}) {
+    SayCondition("MemoryShared", status);
+    cluster.Advance(seconds(8));
+    EXPECT_FALSE(Contains(Check(StatusFollows), "memory is shared")) << status;
+  }
+  ASSERT_TRUE(store().Create("user", Kind::kClaim, "train", waits).ok());
+  SayCondition("MemoryShared", "True");
+  cluster.Advance(seconds(3));
+  EXPECT_TRUE(Contains(Check(StatusFollows), "although the pod of train/waits waits"));
+}
+
 TEST_F(PaceOraclesTest, S10SeesADomainCalledReadyWhileANodeOfItIsNotServed) {
   SayCondition("Ready", "True");
   LabelIdleNode();
