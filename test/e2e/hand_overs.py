@@ -17,7 +17,7 @@ class HandOver(typing.NamedTuple):
     holder: str  # The identity that held the Lease.
     taker: str
     released: bool  # The last write of the holder had no holder. Otherwise the Lease expired.
-    seconds: float
+    seconds: float  # From when the API server received the one to when it received the other: the earliest that a read can show either.
     looks: list  # (received, answered) of each read of the Lease by the taker in between.
 
     def late_looks(self, duration):
@@ -36,13 +36,13 @@ def hand_overs(entries, lease):
                and one["responseStatus"]["code"] < 300]
     reads = [(client_of(one), time_of(one["requestReceivedTimestamp"]), time_of(one["stageTimestamp"]))
              for one in entries if one["verb"] == "get"]
-    found, holder, released, last = [], None, False, None
+    found, holder, released, began, last = [], None, False, None, None
     for one in sorted((one for one in entries if one["verb"] in ("create", "update", "patch")), key=lambda one: one["stageTimestamp"]):
         name, received = one["requestObject"]["spec"].get("holderIdentity"), time_of(one["requestReceivedTimestamp"])
         if name and holder not in (None, name):
             looks = sorted((begin, end) for client, begin, end in reads if client == client_of(one) and last < begin < received)
-            found.append(HandOver(holder, name, released, (received - last).total_seconds(), looks))
-        holder, released, last = name or holder, not name, time_of(one["stageTimestamp"])
+            found.append(HandOver(holder, name, released, (received - began).total_seconds(), looks))
+        holder, released, began, last = name or holder, not name, received, time_of(one["stageTimestamp"])
     return found
 
 

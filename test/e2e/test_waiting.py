@@ -135,11 +135,11 @@ def test_each_process_has_whole_groups_and_the_longest_first():
     assert [one.marks[0].args for one in ordered] == [("group-0",), ("group-1",), ("group-2",), ("group-2",), ("group-3",)]
 
 
-def of_lease(verb, second, holder=None):
+def of_lease(verb, second, holder=None, took=0):
     """An entry of the audit log."""
-    at = f"2026-01-01T00:00:{second:06.3f}Z"
+    received, answered = (f"2026-01-01T00:00:{at:06.3f}Z" for at in (second, second + took))
     return {"verb": verb, "objectRef": {"resource": "leases", "name": "one"}, "responseStatus": {"code": 200}, "user": {"username": "u"},
-            "requestReceivedTimestamp": at, "stageTimestamp": at, "requestObject": {"spec": {"holderIdentity": holder}}}
+            "requestReceivedTimestamp": received, "stageTimestamp": answered, "requestObject": {"spec": {"holderIdentity": holder}}}
 
 
 @pytest.mark.parametrize(("entries", "wanted"), [
@@ -147,6 +147,8 @@ def of_lease(verb, second, holder=None):
     ([("update", 3, ""), ("get", 4), ("get", 6), ("get", 8), ("update", 8.5, "b")], (True, 5.5, 3, 0)),
     ([("get", 2), ("get", 4), ("get", 17), ("update", 17.5, "b")], (False, 16.5, 3, 1)),
     ([("get", 2), ("get", 17), ("get", 19), ("get", 21), ("update", 21.5, "b")], (False, 20.5, 4, 3)),
+    # The read at 4 shows the renewal, which is answered later.
+    ([("update", 3, "a", 2), ("get", 4), ("get", 6), ("update", 19, "b")], (False, 16, 1, 0)),
 ])
 def test_a_hand_over_says_whether_the_lease_was_released_and_how_often_the_next_looked(entries, wanted):
     begun = [("get", 0.5), ("create", 0.7, "a"), ("update", 1, "a")]
