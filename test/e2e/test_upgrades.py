@@ -40,9 +40,9 @@ def assert_same_members(lines, count):
     assert lines and len(set(lines[0].split())) == count
 
 
-def serving(namespace, app):
-    """What must not change while controllers do: everything that serves the workload."""
-    pods = namespace.cluster.list("pods", DRIVER) + namespace.list("pods", f"app={app}")
+def serving(namespace, name):
+    """What must not change while controllers do: the daemons of that domain, and the pods of the app with its name."""
+    pods = namespace.cluster.list("pods", DRIVER, namespace.label(name)) + namespace.list("pods", f"app={name}")
     return sorted([one["metadata"]["uid"], one["status"]["containerStatuses"][0]["restartCount"]] for one in pods)
 
 
