@@ -95,7 +95,7 @@ MODULES = [
     *of_pytest("e2e", 5, "gitops", r"integrations/|crds/"),
     *of_pytest("e2e", 5, "demo playground", r"scripts/(demo|cluster)|examples/|test/cluster/playground"),
     Module("e2e: whole demo", 5, r"scripts/demo|test/e2e/stage\.sh"),
-    Module("image: health for GitOps", 5, r"integrations/|crds/|test/packaging/gitops"),
+    Module("image: health for GitOps", 5, r"integrations/|crds/|test/(packaging|fixtures)/gitops|docs/gitops\.md|controller/api/names"),
     Module("image: documentation site", 5, r"scripts/site|mkdocs\.yml|docs/.*\.md|test/packaging/site"),
 ]
 

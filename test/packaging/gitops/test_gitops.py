@@ -17,7 +17,8 @@ RECORDED = {file.stem: yaml.safe_load(file.read_text()) for file in sorted((REPO
 HEALTH_TEST = INTEGRATIONS / "argocd/health_test.yaml"
 FLUX = {"Degraded": "Failed", "Healthy": "Current", "Progressing": "InProgress"}
 NEVER_READYS = {  # Reasons of other conditions, which Ready does not take over, and those of Accepted that say nothing.
-    "Accepted", "NotAccepted", "Paused", "Outdated", "RollStopped", "ChildrenExist", "NoMembers", "ClaimsReserved", "NoClaims"}
+    "Accepted", "NotAccepted", "Paused", "Outdated", "RollStopped", "ChildrenExist", "NoMembers", "ClaimsReserved", "NoClaims",
+    "AllInOneClique", "SharedWithinCliques", "GroupsNotRead"}
 
 
 def rows(head):
