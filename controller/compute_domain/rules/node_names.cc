@@ -26,24 +26,21 @@ NodeNames Recorded(const Observed& observed) {
   return is_own ? NodeNames::kOfDomain : NodeNames::kShared;
 }
 
-// Only cdom's daemon knows names of a domain, and only the controller writes entries for no other.
+// Only cdom's daemon knows names of a domain. Where the controller writes entries, no other runs.
 NodeNames Wanted(const Observed& observed) {
   return observed.facts.daemons.controller_writes ? NodeNames::kOfDomain : NodeNames::kShared;
 }
 
-// Returns whether a daemon runs, or may be about to start for an allocated claim.
-bool MayRun(const Observed& observed, const std::vector<api::DaemonPod>& pods,
-            const std::vector<api::ResourceClaim>& claims) {
-  return !pods.empty() || IsClaimed(observed, claims);
-}
-
+// Returns whether no daemon runs, and none may be about to start for an allocated claim, as far as
+// views and live reads show.
 bool IsIdle(const Observed& observed) {
-  const Children& seen = observed.children;
   if (!observed.facts.views.ProblemOf(Kind::kDaemonPod).empty()) return false;
-  if (MayRun(observed, seen.daemon_pods, seen.claims)) return false;
+  const Children& seen = observed.children;
   const Evidence& read = observed.evidence;
-  return !MayRun(observed, read.daemon_pods.value_or(std::vector<api::DaemonPod>()),
-                 read.claims.value_or(std::vector<api::ResourceClaim>()));
+  const bool has_pods =
+      !seen.daemon_pods.empty() || (read.daemon_pods && !read.daemon_pods->empty());
+  return !has_pods && !IsClaimed(observed, seen.claims) &&
+         !(read.claims && IsClaimed(observed, *read.claims));
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Which names a domain's nodes have in IMEX. Pure.
 //
 // IMEX connects only nodes that have the same names, so a domain keeps its names while one of its
-// daemons may run. Its DaemonSet records them. Releases up to 0.2 recorded nothing: all domains
+// daemons may run. Its DaemonSet records them. Releases before 0.2 recorded nothing: all domains
 // shared their names.
 #pragma once
 

@@ -59,8 +59,13 @@ std::vector<api::CliqueSummary> SummarizeCliques(const std::vector<api::Member>&
 
 void AddConditions(const StatusInput& input, const std::optional<DeletionWait>& wait,
                    DomainStatus& status) {
+  std::vector<SharingIssue> issues;
+  if (std::ranges::all_of(input.analysis.expected, &api::Member::ready)) {
+    issues = FindSharingIssues(input.observed, input.analysis);
+  }
   const Verdict accepted = JudgeAccepted(input);
-  const Verdict members = JudgeMembersReady(input);
+  const Verdict members = JudgeMembersReady(input, issues);
+  const Verdict use = JudgeInUse(input);
   Verdict provisioned, ready, deletion;
   if (wait) {
     deletion = JudgeDeletion(input, *wait);
@@ -73,8 +78,9 @@ void AddConditions(const StatusInput& input, const std::optional<DeletionWait>& 
   AddCondition(input, api::kConditionProvisioned, provisioned, status);
   AddCondition(input, api::kConditionMembersReady, members, status);
   AddCondition(input, api::kConditionReady, ready, status);
-  AddCondition(input, api::kConditionMemoryShared, JudgeMemoryShared(input, members), status);
-  AddCondition(input, api::kConditionInUse, JudgeInUse(input), status);
+  const Verdict shared = JudgeMemoryShared(input, members, use, issues);
+  AddCondition(input, api::kConditionMemoryShared, shared, status);
+  AddCondition(input, api::kConditionInUse, use, status);
   const Verdict conflicted = JudgeConflicted(input);
   if (!conflicted.reason.empty()) {
     AddCondition(input, api::kConditionConflicted, conflicted, status);

@@ -15,6 +15,7 @@ namespace {
 constexpr const char* kFile = "checkpoint.json";
 constexpr const char* kLockFile = "pu.lock";
 constexpr mode_t kMode = 0600;
+
 bool IsSameFile(const struct ::stat& one, const struct ::stat& other) {
   return one.st_dev == other.st_dev && one.st_ino == other.st_ino && one.st_size == other.st_size &&
          one.st_mtim.tv_sec == other.st_mtim.tv_sec && one.st_mtim.tv_nsec == other.st_mtim.tv_nsec;

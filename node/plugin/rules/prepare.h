@@ -5,8 +5,7 @@
 // process may end at any time: the kubelet retries, and the next process continues.
 //
 //   prepare:    checkpoint "started" - label the node - wait until the node is ready and a daemon
-//   of
-//               the domain is prepared here - write the CDI spec - checkpoint "completed"
+//               of the domain is prepared here - write the CDI spec - checkpoint "completed"
 //   unprepare:  remove the CDI spec - remove the label - remove the claim from the checkpoint
 //
 // The label may stay for a while: the domain's next pod on the node then finds its daemon running.

@@ -89,8 +89,8 @@ FUZZ_TARGET(claim, bytes) {
   int steps = 0;
   const auto next = [&] {
     plugin::Checkpoint seen = checkpoint;
+    // No claim has this UID.
     seen.claims["a daemon"] = {
-        // No claim has this UID.
         .state = plugin::ClaimState::kCompleted,
         .groups = {{.type = plugin::DeviceType::kDaemon, .domain = observed.node_domain}}};
     return plugin::Prepare(self, claim->uid, &*claim, seen, observed);

@@ -14,6 +14,7 @@
 #include "controller/compute_domain/model/requeue_after.h"
 #include "controller/compute_domain/rules/analysis.h"
 #include "controller/compute_domain/status/explanation/explanation.h"
+#include "controller/compute_domain/status/explanation/warnings.h"
 
 namespace compute_domain {
 
@@ -51,16 +52,20 @@ struct Verdict {
 
 [[nodiscard]] Verdict JudgeAccepted(const StatusInput& input);
 [[nodiscard]] Verdict JudgeProvisioned(const StatusInput& input);
-[[nodiscard]] Verdict JudgeMembersReady(const StatusInput& input);
+// `issues` is FindSharingIssues(). Used only if all expected members are ready.
+[[nodiscard]] Verdict JudgeMembersReady(const StatusInput& input,
+                                        const std::vector<SharingIssue>& issues);
 [[nodiscard]] Verdict JudgeInUse(const StatusInput& input);
 // Returns the first of `accepted`, `provisioned` and `members` that is not True. Returns Idle if no
 // node takes part. Pending pods add their reason.
 [[nodiscard]] Verdict JudgeReady(const StatusInput& input, const Verdict& accepted,
                                  const Verdict& provisioned, const Verdict& members);
 // Returns whether the pods of the domain share memory, so that a job can be started: each pod runs
-// on a ready member, and these are in one clique. `members` is JudgeMembersReady(). It is not about
-// the domain: Idle is False.
-[[nodiscard]] Verdict JudgeMemoryShared(const StatusInput& input, const Verdict& members);
+// on a ready member, and these are in one clique. It is not about the domain: Idle is False.
+// `members` and `use` are JudgeMembersReady() and JudgeInUse(); `issues` is as for the former.
+[[nodiscard]] Verdict JudgeMemoryShared(const StatusInput& input, const Verdict& members,
+                                        const Verdict& use,
+                                        const std::vector<SharingIssue>& issues);
 // Empty unless NVIDIA's controller wrote the domain's status in the last minutes, or another client
 // undoes what cdom writes.
 [[nodiscard]] Verdict JudgeConflicted(const StatusInput& input);
@@ -82,6 +87,9 @@ struct Verdict {
 [[nodiscard]] std::string ReadyOf(const std::vector<api::Member>& members);
 // Returns the nodes on which pods hold channels of the domain, sorted.
 [[nodiscard]] std::vector<std::string> NodesThatUse(const Observed& observed);
+// Returns a command for administrators about the domain's DaemonSet or its pods: "kubectl", the
+// namespace, `what`, such as "get pods", and the selector.
+[[nodiscard]] std::string KubectlForDaemons(const Observed& observed, std::string_view what);
 // Returns which plugins are missing, and how to fix it. Begins with a space.
 [[nodiscard]] std::string DescribeMissing(const MissingPlugins& missing);
 

@@ -21,10 +21,8 @@ std::string DescribeBlockers(const Observed& observed, const DeletionWait& wait)
     return says + "Delete these pods, or wait: after " + time +
            " their daemons are removed under them.";
   }
-  return says + "After " + time +
-         " the deletion continues without them. For administrators: `kubectl -n " +
-         observed.facts.driver_namespaces.front() + " get pods -o wide -l " +
-         std::string(api::kDomainLabel) + "=" + observed.uid + "`.";
+  return says + "After " + time + " the deletion continues without them. For administrators: `" +
+         KubectlForDaemons(observed, "get pods -o wide") + "`.";
 }
 
 }  // namespace

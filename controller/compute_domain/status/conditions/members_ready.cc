@@ -115,8 +115,7 @@ std::string Hint(const std::string& messages) {
 
 // Returns the command that shows the daemon of the node to an administrator.
 std::string ShowDaemon(const Observed& observed, const std::string& node) {
-  return " For administrators: `kubectl -n " + observed.facts.driver_namespaces.front() +
-         " get pods -l " + std::string(api::kDomainLabel) + "=" + observed.uid +
+  return " For administrators: `" + KubectlForDaemons(observed, "get pods") +
          " --field-selector spec.nodeName=" + node + "`.";
 }
 
@@ -131,8 +130,7 @@ std::string HelpWithUnready(const StatusInput& input, const std::vector<std::str
     help += trouble.empty()
                 ? ""
                 : " Daemon pods for " + Names(without) + " are not created: " + trouble + ".";
-    help += " For administrators: `kubectl -n " + observed.facts.driver_namespaces.front() +
-            " describe daemonsets -l " + std::string(api::kDomainLabel) + "=" + observed.uid +
+    help += " For administrators: `" + KubectlForDaemons(observed, "describe daemonsets") +
             "` shows the Events of the DaemonSet.";
   }
   std::set<std::string> others(nodes.begin(), nodes.end());
@@ -299,7 +297,7 @@ void AddUnread(const Views& views, Verdict& verdict) {
   verdict.message += " " + unread.message;
 }
 
-Verdict JudgeMembership(const StatusInput& input) {
+Verdict JudgeMembership(const StatusInput& input, const std::vector<SharingIssue>& issues) {
   const Observed& observed = input.observed;
   const Membership& membership = input.membership;
   const std::vector<Member>& expected = input.analysis.expected;
@@ -326,7 +324,7 @@ Verdict JudgeMembership(const StatusInput& input) {
   }
   Verdict all_ready = {"True", api::kReasonAllMembersReady,
                        "All " + ReadyOf(expected) + " members are ready."};
-  for (const SharingIssue& issue : FindSharingIssues(observed, expected)) {
+  for (const SharingIssue& issue : issues) {
     all_ready.message += issue.says;
     if (all_ready.reason == api::kReasonAllMembersReady && !issue.may_be_meant) {
       all_ready.reason = issue.reason;
@@ -340,6 +338,11 @@ Verdict JudgeMembership(const StatusInput& input) {
 std::string ReadyOf(const std::vector<api::Member>& members) {
   const auto ready = std::ranges::count_if(members, &api::Member::ready);
   return std::to_string(ready) + "/" + std::to_string(members.size());
+}
+
+std::string KubectlForDaemons(const Observed& observed, std::string_view what) {
+  return "kubectl -n " + observed.facts.driver_namespaces.front() + " " + std::string(what) +
+         " -l " + std::string(api::kDomainLabel) + "=" + observed.uid;
 }
 
 // Describes which plugins are missing, and what to do.
@@ -376,9 +379,9 @@ Verdict FindUnread(const Views& views) {
   return found;
 }
 
-Verdict JudgeMembersReady(const StatusInput& input) {
+Verdict JudgeMembersReady(const StatusInput& input, const std::vector<SharingIssue>& issues) {
   const Observed& observed = input.observed;
-  Verdict verdict = JudgeMembership(input);
+  Verdict verdict = JudgeMembership(input, issues);
   if (const std::string leaving = SayWhoLeaves(observed, input.analysis.expected);
       !leaving.empty()) {
     if (verdict.status == "True") verdict.reason = api::kReasonNodeLeaving;

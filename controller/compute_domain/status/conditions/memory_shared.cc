@@ -5,7 +5,6 @@
 #include "controller/api/names.h"
 #include "controller/compute_domain/model/spec.h"
 #include "controller/compute_domain/status/conditions/condition.h"
-#include "controller/compute_domain/status/explanation/warnings.h"
 
 namespace compute_domain {
 
@@ -62,10 +61,11 @@ Verdict JudgeCliques(const StatusInput& input, const std::vector<std::string>& u
 
 }  // namespace
 
-Verdict JudgeMemoryShared(const StatusInput& input, const Verdict& members) {
+Verdict JudgeMemoryShared(const StatusInput& input, const Verdict& members, const Verdict& use,
+                          const std::vector<SharingIssue>& issues) {
   const Observed& observed = input.observed;
   if (observed.facts.imex_on_hosts) return {"Unknown", api::kReasonHostManaged, members.message};
-  if (const Verdict use = JudgeInUse(input); use.status == "Unknown") return use;
+  if (use.status == "Unknown") return use;
   if (const Verdict unread = FindUnread(observed.facts.views); !unread.reason.empty()) {
     return unread;
   }
@@ -77,7 +77,7 @@ Verdict JudgeMemoryShared(const StatusInput& input, const Verdict& members) {
   if (const auto unserved = FindUnserved(used, expected); !unserved.empty()) {
     return {"False", api::kReasonMembersNotReady, "No ready daemon on " + Names(unserved) + "."};
   }
-  for (const SharingIssue& issue : FindSharingIssues(observed, expected)) {
+  for (const SharingIssue& issue : issues) {
     if (issue.sharing == SharingIssue::Sharing::kMayWork) continue;
     const bool fails = issue.sharing == SharingIssue::Sharing::kFails;
     return {fails ? "False" : "Unknown", issue.reason, issue.says.substr(1)};

@@ -14,9 +14,13 @@ namespace {
 
 using std::chrono::milliseconds;
 
-auto IsTheSet(const Observed& observed) {
-  return
-      [&](const api::DaemonSet& set) { return IsDaemonSet(observed, set) && !set.meta.deleting; };
+// Returns the domain's DaemonSet. Null if it has none that stays.
+const api::DaemonSet* DaemonSetOf(const Observed& observed) {
+  const auto& sets = observed.children.daemon_sets;
+  const auto set = std::ranges::find_if(sets, [&](const api::DaemonSet& one) {
+    return IsDaemonSet(observed, one) && !one.meta.deleting;
+  });
+  return set == sets.end() ? nullptr : &*set;
 }
 
 // The DaemonSet controller waits for a node that is cordoned or tainted, or evicts from it.
@@ -40,7 +44,7 @@ milliseconds WaitedFor(const Observed& observed, const std::string& node, const 
 std::vector<std::string> NodesWithoutDaemon(const Observed& observed, const Analysis& analysis,
                                             const Instant& now) {
   std::vector<std::string> nodes;
-  if (std::ranges::none_of(observed.children.daemon_sets, IsTheSet(observed))) return nodes;
+  if (DaemonSetOf(observed) == nullptr) return nodes;
   // A pod that is not seen may exist.
   if (!observed.facts.views.ProblemOf(Kind::kDaemonPod).empty()) return nodes;
   for (const api::Member& member : analysis.expected) {
@@ -58,8 +62,6 @@ CreationTrouble PlanCreationTrouble(const Observed& observed, const Analysis& an
   CreationTrouble trouble;
   const std::vector<std::string> nodes = NodesWithoutDaemon(observed, analysis, now);
   if (nodes.empty()) return trouble;
-  // NodesWithoutDaemon() has found it.
-  const auto set = std::ranges::find_if(observed.children.daemon_sets, IsTheSet(observed));
   milliseconds waited{0};
   for (const std::string& node : nodes) waited = std::max(waited, WaitedFor(observed, node, now));
   base::Clock::TimePoint due = now.monotonic;
@@ -70,7 +72,8 @@ CreationTrouble PlanCreationTrouble(const Observed& observed, const Analysis& an
     due = std::max(due, *missing);
   }
   if (!trouble.requeue_after.IsDue(due - now.monotonic)) return trouble;
-  trouble.read = ReadDaemonSetEvents{.daemon_set = set->meta.key, .uid = set->meta.uid};
+  const kube::ObjectMeta& set = DaemonSetOf(observed)->meta;  // NodesWithoutDaemon() has found it.
+  trouble.read = ReadDaemonSetEvents{.daemon_set = set.key, .uid = set.uid};
   return trouble;
 }
 

@@ -21,8 +21,7 @@ struct Reporter {
 };
 
 // Returns the members whose daemons have reported, in the order of `expected`.
-std::vector<Reporter> ReportersOf(const Observed& observed, const std::vector<Member>& expected) {
-  const PodByNode pods = PodsThatCount(observed);
+std::vector<Reporter> ReportersOf(const PodByNode& pods, const std::vector<Member>& expected) {
   std::vector<Reporter> reporters;
   for (const Member& member : expected) {
     const auto pod = pods.find(member.node);
@@ -99,10 +98,10 @@ std::optional<SharingIssue> FindRestarted(const Observed& observed) {
                               "not restart by itself, and read the log of the daemon there."};
 }
 
-std::optional<SharingIssue> FindOtherIndices(const Observed& observed,
+std::optional<SharingIssue> FindOtherIndices(const PodByNode& pods,
                                              const std::vector<Member>& expected) {
   std::vector<std::string> others;
-  for (const auto& [member, report] : ReportersOf(observed, expected)) {
+  for (const auto& [member, report] : ReportersOf(pods, expected)) {
     if (report.index < 0 || report.index == member.index) continue;
     others.push_back(member.node + " (as " + std::to_string(report.index) + ", not " +
                      std::to_string(member.index) + ")");
@@ -114,7 +113,7 @@ std::optional<SharingIssue> FindOtherIndices(const Observed& observed,
               ". For administrators: delete the daemon pod of that node once no job needs it."};
 }
 
-std::optional<SharingIssue> FindUnreachable(const Observed& observed,
+std::optional<SharingIssue> FindUnreachable(const PodByNode& pods,
                                             const std::vector<Member>& expected) {
   std::map<std::pair<std::string, int>, std::string> nodes;
   std::map<std::string_view, int> sizes;
@@ -123,7 +122,7 @@ std::optional<SharingIssue> FindUnreachable(const Observed& observed,
     ++sizes[member.clique];
   }
   std::vector<std::string> pairs;
-  for (const auto& [member, report] : ReportersOf(observed, expected)) {
+  for (const auto& [member, report] : ReportersOf(pods, expected)) {
     const int peers = sizes[member.clique] - 1;
     if (peers > 1 && report.unreachable_count >= peers) {
       pairs.push_back(member.node + " to any other");  // Its peers would fill the list.
@@ -145,10 +144,10 @@ std::optional<SharingIssue> FindUnreachable(const Observed& observed,
                               "on TCP ports 50000 and 50005."};
 }
 
-std::optional<SharingIssue> FindPeersUnknown(const Observed& observed,
+std::optional<SharingIssue> FindPeersUnknown(const PodByNode& pods,
                                              const std::vector<Member>& expected) {
   std::vector<std::string> silent;
-  for (const auto& [member, report] : ReportersOf(observed, expected)) {
+  for (const auto& [member, report] : ReportersOf(pods, expected)) {
     if (report.peers_unanswered) silent.push_back(member.node);
   }
   if (silent.empty()) return {};

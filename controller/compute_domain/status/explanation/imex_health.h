@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "controller/compute_domain/model/daemon_pods.h"
 #include "controller/compute_domain/model/observed.h"
 #include "controller/compute_domain/status/explanation/warnings.h"
 
@@ -36,17 +37,16 @@ struct ImexTrouble {
 // Returns the claims in use whose IMEX was restarted, alone or with its daemon. Empty if none.
 [[nodiscard]] std::optional<SharingIssue> FindRestarted(const Observed& observed);
 
+// `pods` is PodsThatCount(). REQUIRES: all `expected` are ready, here and below.
+
 // Returns the members that serve under another index than their peers know. Empty if none.
-// REQUIRES: as for FindSharingIssues.
 [[nodiscard]] std::optional<SharingIssue> FindOtherIndices(
-    const Observed& observed, const std::vector<api::Member>& expected);
-// Returns the members that serve and cannot reach each other. Empty if none. REQUIRES: as for
-// FindSharingIssues.
-[[nodiscard]] std::optional<SharingIssue> FindUnreachable(const Observed& observed,
+    const PodByNode& pods, const std::vector<api::Member>& expected);
+// Returns the members that serve and cannot reach each other. Empty if none.
+[[nodiscard]] std::optional<SharingIssue> FindUnreachable(const PodByNode& pods,
                                                           const std::vector<api::Member>& expected);
-// Returns the members that serve and do not report which peers they reach. Empty if none. REQUIRES:
-// as for FindSharingIssues.
+// Returns the members that serve and do not report which peers they reach. Empty if none.
 [[nodiscard]] std::optional<SharingIssue> FindPeersUnknown(
-    const Observed& observed, const std::vector<api::Member>& expected);
+    const PodByNode& pods, const std::vector<api::Member>& expected);
 
 }  // namespace compute_domain

@@ -151,12 +151,13 @@ std::string SayWhoLeaves(const Observed& observed, const std::vector<Member>& ex
          "stay.";
 }
 
-std::vector<SharingIssue> FindSharingIssues(const Observed& observed,
-                                            const std::vector<Member>& expected) {
+std::vector<SharingIssue> FindSharingIssues(const Observed& observed, const Analysis& analysis) {
+  const PodByNode& pods = analysis.pods;
+  const std::vector<Member>& expected = analysis.expected;
   std::vector<SharingIssue> issues;
   for (std::optional<SharingIssue>& issue :
-       std::array{FindFabricErrors(observed, expected), FindOtherIndices(observed, expected),
-                  FindUnreachable(observed, expected), FindPeersUnknown(observed, expected),
+       std::array{FindFabricErrors(observed, expected), FindOtherIndices(pods, expected),
+                  FindUnreachable(pods, expected), FindPeersUnknown(pods, expected),
                   FindRestarted(observed), FindSpread(observed, expected), FindSharing(observed),
                   FindNoFabric(expected)}) {
     if (issue) issues.push_back(*std::move(issue));

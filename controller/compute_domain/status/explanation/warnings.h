@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "controller/compute_domain/model/observed.h"
+#include "controller/compute_domain/rules/analysis.h"
 
 namespace compute_domain {
 
@@ -15,7 +16,7 @@ namespace compute_domain {
 [[nodiscard]] std::string NoticeOf(const api::Node& node, const std::vector<std::string>& taints);
 
 // Returns a sentence that begins with a space. Empty if no node of a ready member is expected to
-// leave. `expected` is Analysis::expected, here and below. REQUIRES: observed.domain.
+// leave. `expected` is Analysis::expected. REQUIRES: observed.domain.
 [[nodiscard]] std::string SayWhoLeaves(const Observed& observed,
                                        const std::vector<api::Member>& expected);
 
@@ -30,8 +31,8 @@ struct SharingIssue {
 };
 
 // Returns what keeps pods of the domain from sharing memory, always or sometimes; the most serious
-// issue first. REQUIRES: observed.domain; all `expected` are ready.
+// issue first. REQUIRES: observed.domain; all members that `analysis` expects are ready.
 [[nodiscard]] std::vector<SharingIssue> FindSharingIssues(const Observed& observed,
-                                                          const std::vector<api::Member>& expected);
+                                                          const Analysis& analysis);
 
 }  // namespace compute_domain
