@@ -9,6 +9,8 @@ from waiting import eventually
 
 DRIVER = "cdom-system"
 IDLE = re.compile(r"^Provisioned; nodes join when pods that claim from [a-z-]+ are scheduled\.$")
+# Reasons of Ready when all members are. The second if they share no memory; cases about that name the one that they mean.
+WHEN_READY = ("AllMembersReady", "SpansCliques")
 
 
 class Namespace:
@@ -126,14 +128,15 @@ class Namespace:
 
     def is_ready(self, domain, count, within=60):
         """Waits until that many members are ready, and there are no others."""
-        self.says(domain, "AllMembersReady", f"^All {count}/{count}", within=within)
+        eventually(f"{domain} has {count} members, all ready", lambda: conditions(self.status(domain))["Ready"],
+                   lambda got: got["reason"] in WHEN_READY and f"All {count}/{count}" in got["message"], within)
 
     def is_used(self, domain, count=1, within=60):
         """Waits until that many members are ready and a pod uses them."""
         def get():
             status = self.status(domain)
             return conditions(status)["Ready"]["reason"], status["members"], conditions(status)["InUse"]["status"]
-        eventually(f"{domain} is used", get, ("AllMembersReady", f"{count}/{count}", "True"), within)
+        eventually(f"{domain} is used", get, lambda got: got[0] in WHEN_READY and got[1:] == (f"{count}/{count}", "True"), within)
 
     def is_in_step(self, name, count, within=60):
         """Waits until the members are the nodes where pods of that app are ready, that many, and all are ready. Returns status."""
@@ -141,7 +144,7 @@ class Namespace:
             status = self.status(name)
             return conditions(status)["Ready"], members_in(status), self.workers_on(name), status
         return eventually(f"{name} has {count} members, where its pods run", get, lambda got: (
-            got[0]["reason"] == "AllMembersReady" and f"All {count}/{count}" in got[0]["message"] and len(got[1]) == count
+            got[0]["reason"] in WHEN_READY and f"All {count}/{count}" in got[0]["message"] and len(got[1]) == count
             and got[1] == got[2]), within)[3]
 
     def events_of(self, name, kind="ComputeDomain"):

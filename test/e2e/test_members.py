@@ -5,7 +5,7 @@ import uuid
 import pytest
 from clusters import is_kept
 from crew import CLUSTER, Crew, indices  # noqa: F401
-from namespaces import DRIVER, conditions, daemons_on, field_in, is_free, is_up, label_of, members_in, no_daemon_on
+from namespaces import DRIVER, WHEN_READY, conditions, daemons_on, field_in, is_free, is_up, label_of, members_in, no_daemon_on
 from objects import CLIQUE, LABEL, domain, workers
 from snapshot import difference, shapes, snapshot
 from waiting import eventually
@@ -138,5 +138,5 @@ def boot_of(cluster, node):
 def has_moved(crew, node, clique):
     """Returns status once that is so, and all are ready."""
     return eventually(f"status with {node} in {clique}", lambda: crew.status("crew"), lambda status: (
-        conditions(status)["Ready"]["reason"] == "AllMembersReady" and status["members"] == "4/4"
+        conditions(status)["Ready"]["reason"] in WHEN_READY and status["members"] == "4/4"
         and field_in(status, node, "cliqueID") == clique))

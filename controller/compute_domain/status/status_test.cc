@@ -506,15 +506,14 @@ void Spread(Observed& o) {
 const std::string kTwoCliques = ": 2 in " + kCliqueId + ", 1 in " + kOtherCliqueId + ". ";
 const std::string kSpans =
     "All 3/3 members are ready. Members in use are in 2 cliques although cdom.dev/placement asks "
-    "for "
-    "one" +
+    "for one" +
     kTwoCliques +
     "The policy of manifests/placement is not installed, or these pods are older than the label: "
     "delete them, so that they are created again.";
 
-TEST(DecideStatus, G12_MembersOfTwoCliquesAreCountedWhereOneWasAskedFor) {
+TEST(DecideStatus, G12_MembersOfTwoCliquesAreCountedUnlessThatIsMeant) {
   ExpectMembers({
-      {"nobody asked for one", Spread, "True", "AllMembersReady",
+      {"nobody asked for one", Spread, "True", "SpansCliques",
        "All 3/3 members are ready. Members in use are in 2 cliques" + kTwoCliques +
            "Pods share no memory across cliques; label the domain cdom.dev/placement=clique to "
            "have them in one, or cdom.dev/placement=any if this is meant."},
@@ -540,6 +539,12 @@ TEST(DecideStatus, G12_MembersOfTwoCliquesAreCountedWhereOneWasAskedFor) {
        [](Observed& o) {
          Spread(o);
          o.domain->placement = "clique";
+         o.domain->placement_group = "example.com/rank";
+       },
+       "True", "AllMembersReady", "All 3/3 members are ready."},
+      {"one for each group, as far as there is room",
+       [](Observed& o) {
+         Spread(o);
          o.domain->placement_group = "example.com/rank";
        },
        "True", "AllMembersReady", "All 3/3 members are ready."},
@@ -1008,7 +1013,7 @@ TEST(DecideStatus, G12_PlacementThatNobodyKnowsIsSaidAndAsksForNothing) {
   EXPECT_EQ(fixtures::ReasonOf(status, "Accepted"), "AnnotationInvalid");
   EXPECT_EQ(MessageOf(status, "Accepted"),
             "Label cdom.dev/placement is ignored: use clique, exclusive-clique or any.");
-  EXPECT_EQ(fixtures::ReasonOf(status, "Ready"), "AllMembersReady");
+  EXPECT_EQ(fixtures::ReasonOf(status, "Ready"), "SpansCliques");
   EXPECT_EQ(fixtures::ReasonOf(status, "MemoryShared"), "SpansCliques");
 }
 

@@ -656,14 +656,13 @@ void DomainCheck::CheckWarnings(const Members& members) {
     Say(system_.serves_cliques ? "says that cliques are not served"
                                : "does not say that cliques are not served");
   }
-  const bool is_placed = !domain_.Label(kPlacementLabel).empty();
   const std::string_view gravest = says("Cliques are not served")     ? "DaemonsNotRead"
                                    : says("About to leave")           ? "NodeLeaving"
                                    : says("with another index")       ? "ImexIndexDiffers"
                                    : says("IMEX has no connection")   ? "ImexPeersUnreachable"
                                    : says("does not say which peers") ? "ImexPeersUnknown"
                                    : says("IMEX was started again")   ? "ImexRestartedUnderJob"
-                                   : is_placed && cliques > 1         ? "SpansCliques"
+                                   : cliques > 1                      ? "SpansCliques"
                                    : says("Other domains")            ? "CliqueShared"
                                    : with_fabric == 0                 ? "NoFabric"
                                                                       : "AllMembersReady";

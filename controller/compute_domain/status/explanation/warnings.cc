@@ -49,27 +49,21 @@ std::vector<std::string> CountInUse(const Observed& observed, const std::vector<
 // Each group of pods may be in a clique of its own, and the group of a pod is unknown.
 std::optional<SharingIssue> FindSpread(const Observed& observed,
                                        const std::vector<Member>& expected) {
-  const bool is_placed = IsPlaced(observed);
-  if (is_placed && !observed.domain->placement_group.empty()) return {};
-  if (MaySpanCliques(observed)) return {};
+  if (!observed.domain->placement_group.empty() || MaySpanCliques(observed)) return {};
   const std::vector<std::string> counts = CountInUse(observed, expected);
   if (counts.size() < 2) return {};
-  const std::string where = " Members in use are in " + std::to_string(counts.size()) + " cliques";
   const std::string label(api::kPlacementLabel);
-  if (!is_placed) {
-    return SharingIssue{.reason = api::kReasonSpansCliques,
-                        .says = where + ": " + Names(counts) +
-                                ". Pods share no memory across cliques; label the domain " + label +
-                                "=" + std::string(api::kPlacementClique) +
-                                " to have them in one, or " + label + "=" +
-                                std::string(api::kPlacementAny) + " if this is meant.",
-                        .may_be_meant = true};
-  }
-  return SharingIssue{
-      .reason = api::kReasonSpansCliques,
-      .says = where + " although " + label + " asks for one: " + Names(counts) +
-              ". The policy of manifests/placement is not installed, or these pods are older than "
-              "the label: delete them, so that they are created again."};
+  const std::string wanted = IsPlaced(observed) ? " although " + label + " asks for one" : "";
+  const std::string help =
+      IsPlaced(observed)
+          ? "The policy of manifests/placement is not installed, or these pods are older than the "
+            "label: delete them, so that they are created again."
+          : "Pods share no memory across cliques; label the domain " + label + "=" +
+                std::string(api::kPlacementClique) + " to have them in one, or " + label + "=" +
+                std::string(api::kPlacementAny) + " if this is meant.";
+  return SharingIssue{.reason = api::kReasonSpansCliques,
+                      .says = " Members in use are in " + std::to_string(counts.size()) +
+                              " cliques" + wanted + ": " + Names(counts) + ". " + help};
 }
 
 // Finds domains that share a clique. That mostly works, so its failures are hard to explain.
