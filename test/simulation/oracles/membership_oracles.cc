@@ -129,7 +129,7 @@ class ReleaseCheck {
     if (change.kind == Kind::kClique) NoteWriter(change);
     if (!system_.clients.contains(change.actor)) return;
     if (change.kind == Kind::kClique) {
-      CheckReady(change, change.after->Label(kDomainLabel), DaemonsOf(change.before),
+      CheckReady(change, DomainOfClique(*change.after), DaemonsOf(change.before),
                  DaemonsOf(change.after));
     }
     if (change.kind == Kind::kComputeDomain) {

@@ -75,6 +75,19 @@ TEST_F(PaceOraclesTest, S1SeesAMemberCalledReadyWhosePodIsGone) {
   EXPECT_TRUE(Contains(Check(ReleaseGate), "where no daemon is ready under " + ip));
 }
 
+TEST_F(PaceOraclesTest, S1TakesACliqueForItsDomainsByNameWhateverItsLabelSays) {
+  const auto set_ready = [&](const char* status) {
+    Misedit(Kind::kClique, CliqueObjectKey(), [&](Value& clique) {
+      for (Value& entry : clique["daemons"].MutableItems()) entry["status"] = status;
+    });
+  };
+  set_ready("NotReady");
+  store().Edit("user", Kind::kClique, CliqueObjectKey(),
+               [](Value& clique) { clique["metadata"]["labels"][kDomainLabel] = "another"; });
+  set_ready("Ready");
+  EXPECT_EQ(Check(ReleaseGate), "");
+}
+
 TEST_F(PaceOraclesTest, S1TakesNoWordOfACliqueThatTheControllerWrote) {
   EndDaemonOn("node-0");
   const auto set_ready = [&](const char* state) {

@@ -465,6 +465,8 @@ base::Result<WatchStream> World::OpenWatch(const std::string& client,
     return stream;
   }
   Note(text);
+  // Once it is open, the view shows what was so before, while the others show what is so now.
+  system_.view_lag = std::max<std::chrono::seconds>(system_.view_lag, kHealingOfRequest);
   if (spec_.fault != Fault::kWatchBreaks) {
     return InjectFault<WatchStream>(client, request, open);
   }
