@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "test/fixtures/pass_world.h"
+#include "test/fixtures/plan.h"
 
 namespace compute_domain {
 namespace {
@@ -75,6 +76,21 @@ TEST(Orphans, REV4_K3_DaemonThatNoDaemonSetOwnsIsToldWhileItsDomainLives) {
             std::string::npos)
       << world.Conditions();
   EXPECT_EQ(world.Domain()["status"]["status"].AsString(), "Ready");
+}
+
+TEST(Orphans, REV4_K3_DaemonWithoutANodeAndOneThatEndsAreNotTold) {
+  for (const bool ends : {false, true}) {
+    Observed observed = fixtures::Converged();
+    api::DaemonPod orphan = observed.children.daemon_pods[1];
+    orphan.meta.owners.clear();
+    orphan.meta.key.name = orphan.meta.uid = "orphan";
+    orphan.meta.deleting = ends;
+    if (!ends) orphan.node = "";
+    observed.children.daemon_pods.push_back(orphan);
+    EXPECT_EQ(fixtures::StatusOf(observed).Find("MembersReady")->message.find("owns the daemons"),
+              std::string::npos)
+        << ends;
+  }
 }
 
 }  // namespace

@@ -54,6 +54,13 @@ TEST(NodeNames, REV4_Y12_DaemonSetThatIsMadeAgainUnderAJobKeepsTheNames) {
   EXPECT_EQ(NodeNamesOf(observed), NodeNames::kOfDomain);
 }
 
+TEST(NodeNames, REV4_Y12_DaemonSetOfAnotherDomainRecordsNothingForThisOne) {
+  Observed observed = OfBefore();
+  observed.children.daemon_sets.front().has_own_names = true;
+  observed.children.daemon_sets.front().domain = "another";
+  EXPECT_EQ(NodeNamesOf(observed), NodeNames::kShared);
+}
+
 TEST(NodeNames, REV4_Y12_TemplateThatIsRepairedUnderAJobKeepsTheNames) {
   const auto written = TemplatesWritten(OfBefore());
   ASSERT_EQ(written.size(), 1U);

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <iterator>
 #include <set>
 
 #include "controller/api/names.h"
@@ -12,18 +11,6 @@ namespace {
 
 using api::Member;
 
-// Returns the nodes that pods use and that do not serve.
-std::vector<std::string> FindUnserved(const std::vector<std::string>& used,
-                                      const std::vector<Member>& expected) {
-  std::set<std::string> serving;
-  for (const Member& member : expected) {
-    if (member.ready) serving.insert(member.node);
-  }
-  std::vector<std::string> unserved;
-  std::ranges::set_difference(used, serving, std::back_inserter(unserved));
-  return unserved;
-}
-
 // Returns the cliques of nodes that pods use. An empty one stands for nodes without fabric.
 std::set<std::string> CliquesOf(const std::vector<std::string>& used,
                                 const std::vector<Member>& expected) {
@@ -34,7 +21,7 @@ std::set<std::string> CliquesOf(const std::vector<std::string>& used,
   return cliques;
 }
 
-// All pods are on ready members. Judges whether these can share memory.
+// Judges whether members can share memory. All are ready, and each node that pods use is one.
 Verdict JudgeCliques(const StatusInput& input, const std::vector<std::string>& used) {
   const Observed& observed = input.observed;
   const std::set<std::string> cliques = CliquesOf(used, input.analysis.expected);
@@ -73,10 +60,6 @@ Verdict JudgeMemoryShared(const StatusInput& input, const Verdict& members, cons
   if (const Verdict waiting = JudgePendingPods(input); !waiting.reason.empty()) return waiting;
   const std::vector<std::string> used = NodesThatUse(observed);
   if (used.empty()) return {"False", api::kReasonIdle, "No pod uses the domain."};
-  const std::vector<Member>& expected = input.analysis.expected;
-  if (const auto unserved = FindUnserved(used, expected); !unserved.empty()) {
-    return {"False", api::kReasonMembersNotReady, "No ready daemon on " + Names(unserved) + "."};
-  }
   for (const SharingIssue& issue : issues) {
     if (issue.sharing == SharingIssue::Sharing::kMayWork) continue;
     const bool fails = issue.sharing == SharingIssue::Sharing::kFails;

@@ -112,6 +112,7 @@ TEST(MemoryShared, IsUnknownWhileAKindThatItNeedsIsNotRead) {
     EXPECT_EQ(Judge([&](Observed& o) { o.facts.views.problems[kind] = "503"; }), says);
   }
   EXPECT_EQ(Judge([](Observed& o) {
+              o.facts.views.problems[Kind::kClaim] = "403";
               o.facts.views.claims_are_read = false;
               o.facts.views.claims_are_granted = false;
             }),
@@ -136,6 +137,12 @@ TEST(MemoryShared, IsFalseInANewProcessUntilThePodsThatRanThenHaveEnded) {
   }
   const kube::Condition said = *fixtures::StatusOf(observed).Find("MemoryShared");
   EXPECT_EQ(said.reason, "ImexRestartedUnderJob");
+  Observed of_before = observed;  // As a release without the condition leaves it.
+  std::erase_if(of_before.domain->status.conditions,
+                [](const kube::Condition& one) { return one.type == "MemoryShared"; });
+  of_before.memory = {};
+  of_before.memory = NextMemory(of_before, fixtures::Now());
+  EXPECT_EQ(fixtures::StatusOf(of_before).Find("MemoryShared")->status, "True");
   EXPECT_EQ(said.message.find("node-"), std::string::npos);
   // A pod of the next job comes while one of the lost job still runs.
   observed.children.claims[0].meta.uid = "next";
