@@ -78,18 +78,43 @@ TEST(Orphans, REV4_K3_DaemonThatNoDaemonSetOwnsIsToldWhileItsDomainLives) {
   EXPECT_EQ(world.Domain()["status"]["status"].AsString(), "Ready");
 }
 
-TEST(Orphans, REV4_K3_DaemonWithoutANodeAndOneThatEndsAreNotTold) {
-  for (const bool ends : {false, true}) {
+TEST(Orphans, REV4_K3_DaemonIsToldWhileItRunsOnANodeAndNoDaemonSetOfItsDomainOwnsIt) {
+  struct Row {
+    const char* what;
+    void (*change)(Observed& observed, api::DaemonPod& orphan);
+    bool is_told;
+  };
+  for (const Row& row : {
+           Row{"nothing owns it", [](Observed&, api::DaemonPod&) {}, true},
+           Row{"another DaemonSet owns it",
+               [](Observed&, api::DaemonPod& orphan) {
+                 orphan.meta.owners = {
+                     {.kind = "DaemonSet", .name = "other", .uid = "other", .controller = true}};
+               },
+               true},
+           Row{"one of the domain does, whatever its name",
+               [](Observed& observed, api::DaemonPod& orphan) {
+                 orphan.meta.owners = {{.kind = "DaemonSet",
+                                        .name = "other",
+                                        .uid = observed.children.daemon_sets.front().meta.uid,
+                                        .controller = true}};
+               },
+               false},
+           Row{"it ends", [](Observed&, api::DaemonPod& orphan) { orphan.meta.deleting = true; },
+               false},
+           Row{"it has no node", [](Observed&, api::DaemonPod& orphan) { orphan.node = ""; },
+               false},
+       }) {
     Observed observed = fixtures::Converged();
     api::DaemonPod orphan = observed.children.daemon_pods[1];
     orphan.meta.owners.clear();
-    orphan.meta.key.name = orphan.meta.uid = "orphan";
-    orphan.meta.deleting = ends;
-    if (!ends) orphan.node = "";
+    orphan.meta.key.name = fixtures::kDaemonName + "-orphan";
+    orphan.meta.uid = "orphan";
+    row.change(observed, orphan);
     observed.children.daemon_pods.push_back(orphan);
-    EXPECT_EQ(fixtures::StatusOf(observed).Find("MembersReady")->message.find("owns the daemons"),
-              std::string::npos)
-        << ends;
+    const std::string said = fixtures::StatusOf(observed).Find("MembersReady")->message;
+    EXPECT_EQ(said.find("owns the daemons on node-1") != std::string::npos, row.is_told)
+        << row.what << ": " << said;
   }
 }
 

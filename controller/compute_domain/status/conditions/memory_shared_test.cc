@@ -112,6 +112,11 @@ TEST(MemoryShared, IsUnknownWhileAKindThatItNeedsIsNotRead) {
     EXPECT_EQ(Judge([&](Observed& o) { o.facts.views.problems[kind] = "503"; }), says);
   }
   EXPECT_EQ(Judge([](Observed& o) {
+              o.facts.views.problems[Kind::kNode] = "503";
+              o.facts.views.problems[Kind::kClique] = "503";
+            }),
+            "Unknown DaemonsNotRead");
+  EXPECT_EQ(Judge([](Observed& o) {
               o.facts.views.problems[Kind::kClaim] = "403";
               o.facts.views.claims_are_read = false;
               o.facts.views.claims_are_granted = false;
