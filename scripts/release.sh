@@ -15,6 +15,7 @@
 #   cdom-controller-<version>.tar, cdom-driver-<version>.tar    the images as OCI archives, with a .spdx.json for each architecture
 #   push.sh                          pushes them to REGISTRY, and checks their digests
 #   cdom.yaml                        for `kubectl apply -f`: everything that a rack of GPU nodes needs
+#   cdom-placement.yaml              the same on Kubernetes 1.36 or later: has the pods of a domain in one NVLink clique
 #   cdom-<version>.tgz               the chart
 #   cdom-controller_<version>_*.deb  the controller as a service of a Debian 12 host
 #   packages.<architecture>.txt, release-notes.md, SHA256SUMS

@@ -39,6 +39,6 @@ push() {  # push NAME DIGEST
 cat <<NEXT
 
 Install with one of:
-  kubectl apply -f $PWD/cdom.yaml
+  kubectl apply -f $PWD/cdom.yaml    # on Kubernetes 1.36 or later also cdom-placement.yaml
   helm install cdom $PWD/cdom-$version.tgz -n default --wait --set rack=true
 NEXT

@@ -79,6 +79,7 @@ def main() -> None:
         whole.mkdir()
         _write_images(release, whole)
         (whole / "cdom.yaml").write_text(manifests(release, options.kubectl))
+        (whole / "cdom-placement.yaml").write_text(placement(release, options.kubectl))
         (whole / f"cdom-{release.version}.tgz").write_bytes(chart(release))
         _write_debian_packages(release, options.cache, whole)
         _write_push(release, whole / "push.sh")
@@ -119,6 +120,13 @@ def manifests(release: Release, kubectl: str) -> str:
         raise SystemExit(f"release: cdom.yaml names images that are not of this release: {', '.join(others) or 'none'}")
     return (f"# cdom {release.version}, revision {release.revision}: everything that a rack of GPU nodes needs, for `kubectl apply -f`.\n"
             f"# push.sh beside this file pushes the images to {release.registry}.\n{made}")
+
+
+def placement(release: Release, kubectl: str) -> str:
+    """The policies for pods of domains, which name no image."""
+    made = subprocess.run([kubectl, "kustomize", REPO / "manifests/placement"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    return (f"# cdom {release.version}, revision {release.revision}: has the pods of a domain in one NVLink clique. For `kubectl apply -f`,\n"
+            f"# on Kubernetes 1.36 or later.\n{made}")
 
 
 def chart(release: Release) -> bytes:

@@ -8,6 +8,7 @@ from rights import Admin
 from waiting import eventually
 
 LABEL = "cdom.dev/domain"
+NEAR = "cdom.dev/near-domain"
 
 
 def placed_domain(name, mode, group_label=None):
@@ -80,7 +81,8 @@ class Placed:
         for one in found:
             if one["kind"] == "Pod":
                 name = one["spec"]["resourceClaims"][0]["resourceClaimTemplateName"].removesuffix("-channel")
-                has_label = one["metadata"].get("labels", {}).get(LABEL) == uids.get(name, "")
+                labels = one["metadata"].get("labels", {})
+                has_label = uids.get(name, "") in (labels.get(LABEL), labels.get(NEAR))
                 where.setdefault(name, []).append(self._cliques.get(one["spec"].get("nodeName")) if has_label else "unplaced")
         return where
 
@@ -104,9 +106,9 @@ class Placed:
                                                   stdin=json.dumps(pod("probe", domain_name))))
         return found["metadata"].get("labels"), found["spec"].get("affinity")
 
-    def places(self, domain_name):
+    def places(self, domain_name, label=LABEL):
         """Waits until a new pod of the domain gets its label."""
-        eventually("a pod is placed", lambda: LABEL in self.probe(domain_name)[0])
+        eventually("a pod is placed", lambda: label in (self.probe(domain_name)[0] or {}))
 
     def end(self):
         """Of workloads, pods and domains: each collection in one request."""

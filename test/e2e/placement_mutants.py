@@ -5,6 +5,9 @@ import typing
 
 # Not in one namespace: what one of them writes the other would find.
 ELSEWHERE = {("place", "kubernetes.io/metadata.name"): "kube-system", ("place", "cdom.dev/driver"): "driver",
+             # These write nothing for domains that the former look for.
+             ("preferred", "kubernetes.io/metadata.name"): "kube-system", ("preferred", "cdom.dev/driver"): "driver",
+             ("preferred", "cdom.dev/prefer-clique"): "indifferent",
              ("check", "kubernetes.io/metadata.name"): "kube-public", ("check", "cdom.dev/driver"): "driver-too",
              ("required", "kubernetes.io/metadata.name"): "kube-node-lease", ("required", "cdom.dev/driver"): "driver-required"}
 # Variables by what they are instead.

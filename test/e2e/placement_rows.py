@@ -7,12 +7,13 @@ import typing
 from snapshot import fields
 
 LABEL = "cdom.dev/domain"
+NEAR = "cdom.dev/near-domain"
 
 
 class Row(typing.NamedTuple):
     """A pod, tried by itself and without a trace."""
 
-    policy: str  # place (cdom-placement), check (cdom-placement-check) or required (cdom-placement-required).
+    policy: str  # place (cdom-placement), or preferred, check or required (cdom-placement-preferred and so on).
     # Of the policy or its binding, without which the row does not come out: a part of its condition or of its patch by its name,
     # a variable, a rule by its number, a resource, a key of the namespace selector, or "selector". "-": no single part.
     part: str
@@ -30,9 +31,9 @@ class Tried(typing.NamedTuple):
     kind: str
 
 
-def pod(domain=None, labels=None, affinity=None, kind="Pod"):
-    """What is made: a pod, or a workload of such pods, that claims from the template of this domain."""
-    return {"domain": domain, "labels": labels, "affinity": affinity, "kind": kind}
+def pod(domain=None, labels=None, affinity=None, kind="Pod", spread=None):
+    """What is made: a pod, or a workload of such pods, that claims from the template of this domain. `spread`: over hosts, or else."""
+    return {"domain": domain, "labels": labels, "affinity": affinity, "kind": kind, "spread": spread}
 
 
 # --- Affinities
@@ -118,6 +119,18 @@ def becomes(affinity=None, deep=False):
     return expected
 
 
+def prefers(affinity=None, **values):
+    """The label for domains that say nothing, and beside this affinity the term that prefers its clique."""
+    def expected(tried):
+        wanted = copy.deepcopy(tried.plain)
+        wanted["metadata"].setdefault("labels", {})[NEAR] = tried.uid
+        term = near({NEAR: "$uid"}, **values) | ({"matchLabelKeys": [GROUP]} if values else {})
+        wanted["spec"]["affinity"] = with_uid(
+            merged(affinity or {}, {"podAffinity": preferred({"weight": 100, "podAffinityTerm": term})}), tried.uid)
+        return compared(tried.got, wanted)
+    return expected
+
+
 def silent(tried):
     return "" if not tried.warnings and tried.got.get("kind") == tried.kind else f"warnings {tried.warnings}, got {tried.got}"
 
@@ -149,10 +162,8 @@ ROWS = (
         pod("going"), as_made),
     Row("place", "owns", "team", "a pod is not placed for a domain whose template's name is somebody else's",
         pod("beaten"), as_made),
-    Row("place", "-", "team", "a pod of a domain without the label is left as it is",
-        pod("free"), as_made),
-    Row("place", "selector", "team", "a pod of a domain whose label has another value is left as it is",
-        pod("unknown"), as_made),
+    Row("place", "selector", "team", "a pod of a domain that may be in any clique is left as it is",
+        pod("anywhere"), as_made),
     Row("place", "kubernetes.io/metadata.name", "kube-system", "a pod of the system is left as it is",
         pod("placed"), as_made),
     Row("place", "cdom.dev/driver", "driver", "a pod of a driver's namespace is left as it is",
@@ -209,6 +220,58 @@ ROWS = (
         becomes({"podAntiAffinity": required(ALONE) | preferred(LIKES_OWN)})),
     Row("place", "alone", "team", "one that must be away from others must be so still",
         pod("alone", affinity={"podAntiAffinity": required(OWN)}), becomes({"podAntiAffinity": required(OWN, ALONE)})),
+
+    # Preferred where the domain says nothing
+    Row("preferred", "claims", "team", "a pod without claims is left as it is",
+        pod(), as_made),
+    Row("preferred", "claims", "team", "a pod that claims from a template of no domain is left as it is",
+        pod("other"), as_made),
+    Row("preferred", "unplaced", "team", "a pod that its author has placed is left as it is",
+        pod("free", labels=MINE), as_made),
+    Row("preferred", "new", "team", "a copy of a pod that was placed is left as it is",
+        pod("free", labels={NEAR: "mine"}), as_made),
+    Row("preferred", "stays", "team", "a pod is not placed for a domain that is being deleted",
+        pod("leaving"), as_made),
+    Row("preferred", "owns", "team", "a pod is not placed for a domain whose template's name is somebody else's",
+        pod("robbed"), as_made),
+    Row("preferred", "selector", "team", "a pod of a domain that may be in any clique is left as it is",
+        pod("anywhere"), as_made),
+    Row("preferred", "-", "team", "a pod of a domain that requires a clique prefers none",
+        pod("placed"), becomes()),
+    Row("preferred", "-", "team", "a pod of a domain whose label has an unknown value prefers a clique",
+        pod("unknown"), prefers()),
+    Row("preferred", "kubernetes.io/metadata.name", "kube-system", "a pod of the system is left as it is",
+        pod("free"), as_made),
+    Row("preferred", "cdom.dev/driver", "driver", "a pod of a driver's namespace is left as it is",
+        pod("free"), as_made),
+    Row("preferred", "cdom.dev/prefer-clique", "indifferent", "a pod of a namespace that does not want it is left as it is",
+        pod("free"), as_made),
+    Row("preferred", "nodes", "team", "a pod that prefers some nodes keeps to that",
+        pod("free", affinity={"nodeAffinity": preferred(LIKES_ZONE)}), as_made),
+    Row("preferred", "near", "team", "a pod that prefers to be near others keeps to that",
+        pod("free", affinity={"podAffinity": preferred(LIKES_OWN)}), as_made),
+    Row("preferred", "away", "team", "a pod that prefers to be away from others keeps to that",
+        pod("free", affinity={"podAntiAffinity": preferred(LIKES_OWN)}), as_made),
+    Row("preferred", "spread", "team", "a pod that is rather spread keeps to that",
+        pod("free", spread="ScheduleAnyway"), as_made),
+    Row("preferred", "-", "team", "a pod that must be spread is, and prefers a clique",
+        pod("free", spread="DoNotSchedule"), prefers()),
+    Row("preferred", "labels", "team", "a pod without labels gets one",
+        pod("free"), prefers()),
+    Row("preferred", "label", "team", "a pod gets the label beside its own",
+        pod("free", labels={"app": "a"}), prefers()),
+    Row("preferred", "affinity", "team", "a pod without affinity gets some",
+        pod("free", labels={"app": "a"}), prefers()),
+    Row("preferred", "podAffinity", "team", "a pod with an anti-affinity of its own keeps it",
+        pod("free", affinity={"podAntiAffinity": required(OWN)}), prefers({"podAntiAffinity": required(OWN)})),
+    Row("preferred", "clique", "team", "a pod that must be near others must be so still, and prefers the clique of its domain",
+        pod("free", affinity={"podAffinity": required(OWN)}), prefers({"podAffinity": required(OWN)})),
+    Row("preferred", "-", "team", "a pod of a DaemonSet keeps its node",
+        pod("free", affinity={"nodeAffinity": nodes(NODE_1)}), prefers({"nodeAffinity": nodes(NODE_1)})),
+    Row("preferred", "groups", "team", "a pod of a group prefers the clique of its group",
+        pod("parted", labels={GROUP: "a"}), prefers(**{GROUP: "a"})),
+    Row("preferred", "-", "team", "a group by the label itself is none",
+        pod("selfparted"), prefers()),
 
     # What is looked for where nothing is written
     Row("check", "1", "team", "a pod that nothing keeps in the clique is told",

@@ -343,11 +343,11 @@ def test_placement_is_on_where_a_node_has_the_label_of_its_clique_or_the_plugin_
     placement = {"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"}
     assert "- placement: no node has the label nvidia.com/gpu.clique" in helm.notes({})
     assert installed(helm, {}) & placement == set()
-    assert "- placement: the label cdom.dev/placement" in helm.notes(
+    assert "- placement: pods of a domain prefer one clique" in helm.notes(
         {"rack": True, "kubeletPlugin": {"containers": {"computeDomains": {"gpuCliqueLabelEnabled": True}}}})
     removed_later({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "bare"}},
                   {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "labelled", "labels": {"nvidia.com/gpu.clique": "a.0"}}})
-    assert "- placement: the label cdom.dev/placement" in helm.notes({})
+    assert "- placement: pods of a domain prefer one clique" in helm.notes({})
     assert installed(helm, {}) >= placement
     assert "- placement: placement.enabled is false" in helm.notes({"placement": {"enabled": False}})
 

@@ -1,12 +1,14 @@
 """Where pods land by the policies of manifests/placement, on four cliques of eight nodes."""
 
+import collections
 import os
 
 import pytest
 from cluster import REPO, Setup
 from kustomizations import objects_of
 from pages import run_commands
-from placed import Placed, five_kinds, job, placed_domain, pod
+from objects import domain
+from placed import NEAR, Placed, five_kinds, job, placed_domain, pod
 from versions import needs_placement
 from waiting import eventually
 
@@ -14,6 +16,7 @@ pytestmark = needs_placement
 
 CLUSTER = Setup(nodes=32, cliques=4, nodesim=("--job-duration", "60000"), placement=True, controller=())
 ROUNDS = 200 if os.environ.get("CDOM_NIGHTLY") else 20
+PREFERRING = 20 if os.environ.get("CDOM_NIGHTLY") else 5
 
 
 @pytest.fixture
@@ -70,6 +73,28 @@ def test_groups_of_a_domain_have_a_clique_each(placed):
     found = placed.have_nodes(16)["groups"]
     (second,) = set(found) - {first}
     assert second != "unplaced" and (found.count(first), found.count(second)) == (8, 8)
+
+
+def test_pods_of_a_domain_that_says_nothing_of_placement_are_in_one_clique_if_there_is_room(placed):
+    for number in range(PREFERRING):
+        name = f"plain-{number}"
+        placed.create_ready(domain(name))
+        placed.places(name, NEAR)
+        placed.create(job(name, name, 4))
+        placed.are_in_one_clique(name, 4)
+        placed.namespace.says(name, "AllInOneClique", kind="MemoryShared")
+        placed.end()
+
+
+def test_a_job_that_is_larger_than_a_clique_runs_in_several_and_its_domain_warns(placed):
+    placed.create_ready(domain("large"))
+    placed.places("large", NEAR)
+    placed.create(job("large", "large", 12))
+    where = placed.have_nodes(12)["large"]
+    assert sorted(collections.Counter(where).values()) == [4, 8], where
+    for kind, status in (("Ready", "True"), ("MemoryShared", "False")):
+        assert placed.namespace.says("large", "SpansCliques", kind=kind)["status"] == status
+    placed.namespace.tells("large", "^Warning SpansCliques ")
 
 
 def test_running_pods_stay_as_they_are_when_placement_is_removed(placed, cluster):

@@ -9,22 +9,30 @@ from dry_runs import DryRuns
 from kustomizations import built
 from objects import as_list, domain
 from placement_mutants import mutants
-from placement_rows import LABEL, ROWS, Tried, with_uid
+from placement_rows import LABEL, NEAR, ROWS, Tried, with_uid
 from versions import needs_placement
 from waiting import eventually
 
 CLUSTER = Setup(nodes=0)
-FOLDERS = {"place": REPO / "manifests/placement", "check": REPO / "manifests/placement/check",
-           "required": REPO / "manifests/placement/required"}
+FOLDERS = {"place": REPO / "manifests/placement", "preferred": REPO / "manifests/placement/preferred",
+           "check": REPO / "manifests/placement/check", "required": REPO / "manifests/placement/required"}
 COLLECTIONS = {"Pod": "/api/v1/namespaces/{}/pods", "Job": "/apis/batch/v1/namespaces/{}/jobs",
                "Deployment": "/apis/apps/v1/namespaces/{}/deployments", "StatefulSet": "/apis/apps/v1/namespaces/{}/statefulsets"}
 PLACED = {"labels": {"cdom.dev/placement": "clique"}}
+STAYS = {"finalizers": ["example.com/stays"]}
+
+
+def grouped_by(label):
+    return {"annotations": {"cdom.dev/placement-group-label": label}}
+
+
 # The domains that rows name, except `other`, which does not exist.
 DOMAINS = {"placed": PLACED, "alone": {"labels": {"cdom.dev/placement": "exclusive-clique"}}, "free": {},
-           "unknown": {"labels": {"cdom.dev/placement": "rack"}}, "going": {**PLACED, "finalizers": ["example.com/stays"]},
-           "beaten": PLACED,
-           **{name: {**PLACED, "annotations": {"cdom.dev/placement-group-label": label}} for name, label in (
-               ("grouped", "example.com/group"), ("misgrouped", "no key"), ("selfgrouped", LABEL))}}
+           "unknown": {"labels": {"cdom.dev/placement": "rack"}}, "anywhere": {"labels": {"cdom.dev/placement": "any"}},
+           "going": {**PLACED, **STAYS}, "leaving": STAYS, "beaten": PLACED, "robbed": {},
+           **{name: {**PLACED, **grouped_by(label)} for name, label in (
+               ("grouped", "example.com/group"), ("misgrouped", "no key"), ("selfgrouped", LABEL))},
+           "parted": grouped_by("example.com/group"), "selfparted": grouped_by(NEAR)}
 TAKEN = {"type": "Ready", "status": "False", "reason": "TemplateNameTaken", "message": "it is",
          "lastTransitionTime": "2026-01-01T00:00:00Z"}
 
@@ -34,6 +42,12 @@ def requires_placement(namespace):
         namespace.startswith("m-required-") and namespace != "m-required-isrequired")  # That is for the policy that does not ask.
 
 
+def namespace_labels(name):
+    if name.startswith("driver"):
+        return {"cdom.dev/driver": "true"}
+    return {"cdom.dev/prefer-clique": "false"} if name == "indifferent" else {}
+
+
 def body_of(row, uid):
     made = with_uid(row.made, uid)
     spec = {"automountServiceAccountToken": False, "containers": [{"name": "c", "image": "i"}]}
@@ -41,6 +55,9 @@ def body_of(row, uid):
         spec["resourceClaims"] = [{"name": "channel", "resourceClaimTemplateName": f"{made['domain']}-channel"}]
     if made["affinity"]:
         spec["affinity"] = made["affinity"]
+    if made["spread"]:
+        spec["topologySpreadConstraints"] = [{"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": made["spread"],
+                                              "labelSelector": {"matchLabels": {"app": "a"}}}]
     pod = {"metadata": {"labels": made["labels"]} if made["labels"] else {}, "spec": spec}
     if made["kind"] == "Pod":
         return {**pod, "metadata": {**pod["metadata"], "name": "made"}}
@@ -72,15 +89,15 @@ class World:
         namespaces = {namespace for namespace, _ in wanted} | {"plain"}
         self._namespaces |= namespaces
         made = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {
-            "name": name, "labels": {"cdom.dev/driver": "true"} if name.startswith("driver") else {},
+            "name": name, "labels": namespace_labels(name),
             "annotations": {"cdom.dev/placement-required": "true"} if requires_placement(name) else {}}} for name in sorted(namespaces)]
         made += [merged_metadata(domain(name, namespace), DOMAINS[name]) for namespace, name in sorted(wanted)]
         self.cluster.kubectl("apply", "--server-side", "--validate=false", "-f", "-", stdin=as_list(made))
         for namespace, name in wanted:
-            if name == "going":
-                self.cluster.kubectl("delete", "computedomain", "-n", namespace, "going", "--wait=false")
-            if name == "beaten":
-                self.cluster.kubectl("patch", "computedomain", "-n", namespace, "beaten", "--subresource=status", "--type=merge",
+            if name in ("going", "leaving"):
+                self.cluster.kubectl("delete", "computedomain", "-n", namespace, name, "--wait=false")
+            if name in ("beaten", "robbed"):
+                self.cluster.kubectl("patch", "computedomain", "-n", namespace, name, "--subresource=status", "--type=merge",
                                      "-p", json.dumps({"status": {"status": "NotReady", "conditions": [TAKEN]}}))
         self._uids = {(one["metadata"]["namespace"], one["metadata"]["name"]): one["metadata"]["uid"]
                       for one in self.cluster.list("computedomains", "")}
@@ -165,7 +182,9 @@ def undo(world, policy):
 def test_pods_are_placed_as_the_rows_say_and_not_changed_otherwise(world, applied):
     applied("place")
     world.come_out("place")
+    world.come_out("preferred")
     undo(world, "place")
+    world.is_undone("preferred")
 
 
 @needs_placement
@@ -223,7 +242,8 @@ def test_each_part_of_the_placement_policies_is_missed_by_its_rows(world):
     cluster = world.cluster
     made = []
     for name, folder in FOLDERS.items():
-        by_kind = {one["kind"].endswith("Binding"): one for one in built(cluster, folder)}
+        by_kind = {one["kind"].endswith("Binding"): one for one in built(cluster, folder)
+                   if name == "preferred" or one["metadata"]["name"] != "cdom-placement-preferred"}
         made += mutants(name, by_kind[False], by_kind[True])
     # Parts of the policies, and parts that rows name.
     for name in FOLDERS:

@@ -27,7 +27,7 @@ files_are_those_of_the_sums_and_for_both_architectures() {
   local name
   (cd "$release" && sha256sum --check --strict --quiet SHA256SUMS)
   for name in cdom-controller-"$version".tar cdom-driver-"$version".tar cdom-controller_"$version"_{amd64,arm64}.deb packages.{amd64,arm64}.txt \
-    cdom-{controller,driver}-"$version".{amd64,arm64}.spdx.json cdom-"$version".tgz cdom.yaml push.sh release-notes.md; do
+    cdom-{controller,driver}-"$version".{amd64,arm64}.spdx.json cdom-"$version".tgz cdom.yaml cdom-placement.yaml push.sh release-notes.md; do
     [[ -s $release/$name ]] || { echo "no $name"; return 1; }
   done
   for name in amd64 arm64; do

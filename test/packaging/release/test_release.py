@@ -9,6 +9,7 @@ import tarfile
 
 import pytest
 import tiny
+import yaml
 from tiny import ARCHITECTURE, REPO, VERSION
 
 REGISTRY = "registry.example.net:5000/site"
@@ -96,6 +97,14 @@ def test_the_archives_have_the_images_that_the_other_files_name(release):
     named = re.findall(r"(?:image|IMAGE_NAME): (\S+)", (release / "cdom.yaml").read_text())
     assert set(named) == {f"{REGISTRY}/{name}@{digest}" for name, digest in pushed.items()}
     assert "registry.example.com" not in (release / "cdom.yaml").read_text()
+
+
+def test_placement_is_a_file_of_its_own_that_the_api_server_of_older_versions_need_not_know(release):
+    objects = [one for one in yaml.safe_load_all((release / "cdom-placement.yaml").read_text()) if one]
+    assert sorted((one["kind"], one["metadata"]["name"]) for one in objects) == [
+        (kind, name) for kind in ("MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding")
+        for name in ("cdom-placement", "cdom-placement-preferred")]
+    assert "MutatingAdmission" not in (release / "cdom.yaml").read_text()
 
 
 def test_the_chart_names_the_image_by_its_digest(release):
