@@ -1,6 +1,9 @@
 """What manifests/policies let pass and what not, row by row of policies.tsv, and that each rule is needed for its rows."""
 
+import re
+
 import pytest
+from cluster import REPO
 from policy_rows import CLUSTER, policies  # noqa: F401
 from waiting import eventually
 
@@ -47,9 +50,21 @@ def test_channel_claims_have_a_form_that_the_plugin_takes(policies):
     holds(policies, "cdom-channel-claims")
 
 
-@pytest.mark.parametrize("policy", ["cdom-template-name", "cdom-template-exists", "cdom-advice", "cdom-gpu-fraction"])
+@pytest.mark.parametrize("policy", ["cdom-template-name", "cdom-template-exists", "cdom-advice", "cdom-domain-values", "cdom-gpu-fraction"])
 def test_users_are_warned_of_what_will_not_work(policies, policy):
     holds(policies, policy)
+
+
+def test_keys_of_domains_are_those_that_the_controller_knows(policies):
+    names = (REPO / "controller/api/names.h").read_text()
+    values = dict(re.findall(r'std::string_view (k\w+) =\s*"([^"]+)"', names))
+
+    def known(array):
+        (found,) = re.findall(rf"std::array {array} = \{{([^}}]*)\}}", names)
+        return sorted(values[name] for name in re.findall(r"k\w+", found))
+    (policy,) = [one for one in policies.objects() if one["metadata"]["name"] == "cdom-domain-values"]
+    variables = {one["name"]: sorted(re.findall(r"'([^']+)'", one["expression"])) for one in policy["spec"]["variables"]}
+    assert (variables["knownLabels"], variables["knownAnnotations"]) == (known("kDomainLabels"), known("kDomainAnnotations"))
 
 
 @pytest.mark.parametrize("policy", ["cdom-tenant-limits", "cdom-tenant-limits-claims"])
