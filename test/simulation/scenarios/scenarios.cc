@@ -997,6 +997,7 @@ const std::vector<Scenario>& Scenarios() {
           .what = "Daemons write membership into status first, and into cliques later",
           .nodes = kFourNodes,
           .run = DaemonsWithoutCliques,
+          .order_matters = true,  // Of addresses, when the pods of a node start again.
       },
       {
           .name = "nodes-recreated",
