@@ -1017,6 +1017,45 @@ TEST(DecideStatus, G12_PlacementThatNobodyKnowsIsSaidAndAsksForNothing) {
   EXPECT_EQ(fixtures::ReasonOf(status, "MemoryShared"), "SpansCliques");
 }
 
+// The row of `kubectl get` has Ready's reason, and nothing of Accepted.
+TEST(DecideStatus, ReadySaysWhatIsIgnoredOrPausedUnlessMembersNeedMore) {
+  struct Row {
+    const char* what;
+    void (*change)(Observed& observed);
+    const char* says;
+  };
+  for (const Row& row : {
+           Row{"an annotation is ignored", [](Observed& o) { o.domain->deletion_grace = "soon"; },
+               "True AnnotationInvalid"},
+           Row{"the domain is paused", [](Observed& o) { o.domain->paused = "true"; },
+               "True Paused"},
+           Row{"and nobody uses it",
+               [](Observed& o) {
+                 o.domain->placement = "rack";
+                 o.children.cliques.clear();
+                 o.children.daemon_pods.clear();
+                 o.children.claims.clear();
+                 o.children.labelled_nodes.clear();
+               },
+               "True AnnotationInvalid"},
+           Row{"a member is about to go",
+               [](Observed& o) {
+                 o.domain->deletion_grace = "soon";
+                 Cordon(o, "node-0");
+               },
+               "True NodeLeaving"},
+           Row{"changes of children are not seen",
+               [](Observed& o) { o.facts.views.problems[Kind::kDaemonSet] = "503"; },
+               "True AllMembersReady"},
+       }) {
+    const DomainStatus status = StatusAfter(row.change);
+    const kube::Condition ready = *status.Find("Ready");
+    EXPECT_EQ(ready.status + " " + ready.reason, row.says) << row.what << ": " << ready.message;
+    const bool is_told = ready.reason == fixtures::ReasonOf(status, "Accepted");
+    EXPECT_EQ(ready.message.ends_with(MessageOf(status, "Accepted")), is_told) << row.what;
+  }
+}
+
 TEST(DecideStatus, AnnotationThatGoesUnheededIsSaidAndHarmsNothing) {
   const DomainStatus status = StatusAfter([](Observed& o) { o.domain->deletion_grace = "soon"; });
   EXPECT_EQ(status.Find("Accepted")->status, "True");

@@ -4,6 +4,21 @@
 
 namespace compute_domain {
 
+namespace {
+
+// The row of a domain shows nothing of Accepted, so Ready says what is ignored or paused, unless
+// something is wrong with members.
+Verdict WithIgnored(Verdict ready, const Verdict& accepted) {
+  const bool is_calm =
+      ready.reason == api::kReasonIdle || ready.reason == api::kReasonAllMembersReady;
+  const bool is_told =
+      accepted.reason == api::kReasonPaused || accepted.reason == api::kReasonAnnotationInvalid;
+  if (!is_calm || !is_told) return ready;
+  return {ready.status, accepted.reason, ready.message + " " + accepted.message};
+}
+
+}  // namespace
+
 Verdict JudgeReady(const StatusInput& input, const Verdict& accepted, const Verdict& provisioned,
                    const Verdict& members) {
   const Observed& observed = input.observed;
@@ -16,11 +31,12 @@ Verdict JudgeReady(const StatusInput& input, const Verdict& accepted, const Verd
   }
   // The daemons serve, and what pods had shared is lost.
   if (FindRestarted(observed)) return {"False", api::kReasonImexRestarted, members.message};
-  if (members.status == "True") return members;
+  if (members.status == "True") return WithIgnored(members, accepted);
   if (observed.facts.imex_on_hosts) return {"True", members.reason, members.message};
-  return {"True", api::kReasonIdle,
-          "Provisioned; nodes join when pods that claim from " + observed.domain->template_name +
-              " are scheduled."};
+  return WithIgnored({"True", api::kReasonIdle,
+                      "Provisioned; nodes join when pods that claim from " +
+                          observed.domain->template_name + " are scheduled."},
+                     accepted);
 }
 
 }  // namespace compute_domain
