@@ -100,7 +100,7 @@ def test_recorded_statuses_are_what_the_controller_writes(cluster, namespaces, r
     scenes.check("idle", "Idle")
     namespace.apply(taken)
     scenes.check("template-taken", "TemplateNameTaken")
-    scenes.check("annotation-invalid", "Idle")
+    scenes.check("annotation-invalid", "AnnotationInvalid")
     scenes.check("paused", "Paused")
     namespace.is_used("ready")
     scenes.check("ready", "AllMembersReady")
