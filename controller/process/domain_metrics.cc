@@ -249,7 +249,7 @@ void DomainMetrics::Sample(bool leads) {
   const base::Clock::TimePoint now = clock_.Now();
   state_.With([&](State& state) {
     if (!state.leads) {
-      state = {.leads = true, .leads_since = clock_.Wall(), .sampled = now};
+      state = {.leads = true, .sampled = now};
     }
     const double took = Seconds(now - std::exchange(state.sampled, now));
     std::map<kube::Uid, Totals> totals;  // Of domains that still exist.
@@ -258,29 +258,43 @@ void DomainMetrics::Sample(bool leads) {
       const double held = took * static_cast<double>(nodes);
       next.held_node_seconds += held;
       if (!IsTrue(*domain, api::kConditionInUse)) next.idle_node_seconds += held;
-      ObserveReady(*domain, state.leads_since, next);
+      ObserveFormation(*domain, next);
     }
     state.totals = std::move(totals);
   });
 }
 
-void DomainMetrics::ObserveReady(const ComputeDomain& domain, base::Clock::WallTime leads_since,
-                                 Totals& totals) {
-  const kube::Condition* ready = domain.status.Find(api::kConditionReady);
-  if (totals.was_ready || ready == nullptr || ready->status != "True") return;
-  totals.was_ready = true;
-  const auto created = base::ParseTime(domain.meta.creation_timestamp);
-  const auto at = base::ParseTime(ready->last_transition_time);
-  // An older domain may have been Ready before.
-  if (created && at && *created >= leads_since) {
-    time_to_ready_.Observe(std::max(0.0, Seconds(*at - *created)));
+void DomainMetrics::ObserveFormation(const ComputeDomain& domain, Totals& totals) {
+  const kube::Condition* members = domain.status.Find(api::kConditionMembersReady);
+  const auto since =
+      members != nullptr ? base::ParseTime(members->last_transition_time) : std::nullopt;
+  if (!since) return;
+  if (members->reason == api::kReasonNoMembers) {
+    totals.was_idle = true;
+    // Of pods that have ended.
+    if (totals.claimed && *totals.claimed < *since) {
+      totals.claimed.reset();
+      totals.was_observed = false;
+    }
   }
+  if (members->status != "True" || !totals.claimed || totals.was_observed) return;
+  totals.was_observed = true;
+  if (*since >= *totals.claimed) time_to_ready_.Observe(Seconds(*since - *totals.claimed));
 }
 
 void DomainMetrics::Waited(const api::ResourceClaim& claim) {
-  if (!state_.With([](const State& state) { return state.leads; })) return;
-  const auto waited = SecondsBetween(claim.meta.creation_timestamp, clock_.Wall());
-  if (waited) wait_.Observe(*waited);
+  const auto created = base::ParseTime(claim.meta.creation_timestamp);
+  const bool counts = state_.With([&](State& state) {
+    if (!state.leads || !created) return false;
+    const auto [found, is_new] = state.totals.try_emplace(claim.channel_domain);
+    Totals& totals = found->second;
+    if (!totals.claimed && (is_new || totals.was_idle)) totals.claimed = *created;
+    return true;
+  });
+  if (!counts) return;
+  if (const auto waited = SecondsBetween(claim.meta.creation_timestamp, clock_.Wall())) {
+    wait_.Observe(*waited);
+  }
 }
 
 std::shared_ptr<const compute_domain::CliqueCapacities> DomainMetrics::Capacity() const {

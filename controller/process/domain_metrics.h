@@ -14,6 +14,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,14 +55,15 @@ class DomainMetrics final : public prometheus::Collectable {
     std::vector<std::string> leaving_taints = {};  // Taint keys in the form of api::kLeavingTaints.
   };
 
-  // `time_to_ready` (seconds) observes each domain that was created while this replica leads, when
-  // it is first seen Ready. `wait` observes each claim that waited for a node. Both and `clock`
-  // must outlive the metrics.
+  // `time_to_ready` (seconds) observes each formation of a domain that this replica saw idle, or
+  // that was created while it leads: from the creation of the first claim that gets a node until
+  // all members are ready. `wait` observes each claim that waited for a node. Both and `clock` must
+  // outlive the metrics.
   DomainMetrics(Sources sources, const base::Clock& clock, prometheus::Histogram& time_to_ready,
                 prometheus::Histogram& wait);
 
-  // Adds up node seconds, and observes domains that became Ready. Call it every few seconds: a
-  // change counts from the call before it.
+  // Adds up node seconds, and observes domains whose members became ready. Call it every few
+  // seconds: a change counts from the call before it.
   void Sample(bool leads);
 
   // Observes the wait of a claim whose pod got a node. `claim` is its state before.
@@ -74,11 +76,13 @@ class DomainMetrics final : public prometheus::Collectable {
   struct Totals {
     double held_node_seconds = 0;
     double idle_node_seconds = 0;
-    bool was_ready = false;
+    bool was_idle = false;  // This replica has seen it without members.
+    // Creation of the first claim since then.
+    std::optional<base::Clock::WallTime> claimed = {};
+    bool was_observed = false;  // All members were ready since then.
   };
   struct State {
     bool leads = false;
-    base::Clock::WallTime leads_since = {};
     base::Clock::TimePoint sampled = {};
     std::map<kube::Uid, Totals> totals = {};
     base::Clock::TimePoint counted = {};
@@ -89,8 +93,7 @@ class DomainMetrics final : public prometheus::Collectable {
   // Returns the count of the last scrape, if it is recent, otherwise counts again.
   [[nodiscard]] std::shared_ptr<const compute_domain::CliqueCapacities> Capacity() const;
 
-  void ObserveReady(const api::ComputeDomain& domain, base::Clock::WallTime leads_since,
-                    Totals& totals);
+  void ObserveFormation(const api::ComputeDomain& domain, Totals& totals);
 
   const Sources sources_;
   const base::Clock& clock_;

@@ -321,37 +321,111 @@ TEST_F(DomainMetricsTest, StandbySaysNothingAndStartsAfreshWhenItLeads) {
   EXPECT_EQ(ValueOf("cdom_domain_held_node_seconds_total" + kOfTrain), 0);
 }
 
-// The domain was created now, and its condition Ready is as it says since `took` later.
-void Form(api::ComputeDomain& domain, base::Clock::WallTime now, const std::string& ready,
-          seconds took) {
-  domain.meta.creation_timestamp = base::FormatSeconds(now);
-  kube::Condition& condition = fixtures::ConditionOf(domain.status, "Ready");
-  condition.status = ready;
-  condition.last_transition_time = base::FormatSeconds(now + took);
+class FormationTest : public DomainMetricsTest {
+ protected:
+  FormationTest() {
+    SayMembers("Unknown", "NoMembers");
+    metrics_.Sample(true);
+  }
+  // As the controller does now.
+  void SayMembers(const char* status, const char* reason) {
+    Change([&](api::ComputeDomain& domain) {
+      kube::Condition& members = fixtures::ConditionOf(domain.status, "MembersReady");
+      members.status = status;
+      members.reason = reason;
+      members.last_transition_time = base::FormatSeconds(clock_.Wall());
+    });
+  }
+  // A pod's claim that was made now gets a node.
+  void Claim() {
+    api::ResourceClaim claim = fixtures::MakeWaitingClaim("a");
+    claim.meta.creation_timestamp = base::FormatSeconds(clock_.Wall());
+    metrics_.Waited(claim);
+  }
+  void Wait(seconds time) {
+    clock_.Advance(time);
+    metrics_.Sample(true);
+  }
+  double SecondsCounted() const { return time_to_ready_.Collect().histogram.sample_sum; }
+};
+
+TEST_F(FormationTest, IsCountedFromTheFirstClaimUntilAllMembersAreReady) {
+  Wait(minutes(10));
+  EXPECT_EQ(FormationsCounted(), 0U) << "it is idle, and Ready";
+  Claim();
+  Wait(seconds(5));
+  Claim();
+  SayMembers("False", "MembersStarting");
+  Wait(seconds(35));
+  EXPECT_EQ(FormationsCounted(), 0U);
+  SayMembers("True", "AllMembersReady");
+  Wait(seconds(5));
+  EXPECT_EQ(FormationsCounted(), 1U);
+  EXPECT_EQ(SecondsCounted(), 40);
 }
 
-TEST_F(DomainMetricsTest, FormationIsCountedOnceFromCreationToTheFirstReady) {
+TEST_F(FormationTest, IsCountedOnceUntilTheDomainIsIdleAgain) {
+  Claim();
+  Wait(seconds(10));
+  SayMembers("True", "AllMembersReady");
+  Wait(seconds(5));
+  SayMembers("False", "NodeLost");
+  Wait(minutes(5));
+  Claim();
+  SayMembers("True", "AllMembersReady");
+  Wait(seconds(5));
+  EXPECT_EQ(SecondsCounted(), 10) << "a member came back";
+  SayMembers("Unknown", "NoMembers");
+  Wait(minutes(5));
+  Claim();
+  Wait(seconds(20));
+  SayMembers("True", "AllMembersReady");
+  Wait(seconds(5));
+  EXPECT_EQ(FormationsCounted(), 2U);
+  EXPECT_EQ(SecondsCounted(), 10 + 20);
+}
+
+TEST_F(FormationTest, OfPodsThatEndBeforeTheirMembersAreReadyIsNotCounted) {
+  Claim();
+  Wait(seconds(1));
+  SayMembers("False", "MembersStarting");
+  Wait(minutes(5));
+  SayMembers("Unknown", "NoMembers");
+  Wait(minutes(5));
+  Claim();
+  Wait(seconds(30));
+  SayMembers("True", "AllMembersReady");
+  Wait(seconds(5));
+  EXPECT_EQ(SecondsCounted(), 30);
+}
+
+TEST_F(FormationTest, OfADomainThatWasCreatedSinceTheLastSampleIsCounted) {
   views_.clear();
   metrics_.Sample(true);
-  clock_.Advance(minutes(1));
-  api::ComputeDomain domain = fixtures::MakeDomain();
-  Form(domain, clock_.Wall(), "False", seconds(0));
-  Show(domain, {});
-  metrics_.Sample(true);
-  EXPECT_EQ(FormationsCounted(), 0U);
-  Change([&](api::ComputeDomain& now) { Form(now, clock_.Wall(), "True", seconds(40)); });
-  metrics_.Sample(true);
-  EXPECT_EQ(FormationsCounted(), 1U);
-  EXPECT_EQ(time_to_ready_.Collect().histogram.sample_sum, 40);
-  Change([&](api::ComputeDomain& now) { Form(now, clock_.Wall(), "False", seconds(50)); });
-  metrics_.Sample(true);
-  Change([&](api::ComputeDomain& now) { Form(now, clock_.Wall(), "True", seconds(90)); });
-  metrics_.Sample(true);
-  EXPECT_EQ(FormationsCounted(), 1U);
+  Claim();
+  Show(fixtures::MakeDomain(), {});
+  SayMembers("False", "MembersStarting");
+  Wait(seconds(25));
+  SayMembers("True", "AllMembersReady");
+  Wait(seconds(5));
+  EXPECT_EQ(SecondsCounted(), 25);
 }
 
-TEST_F(DomainMetricsTest, DomainThatIsOlderThanTheTermIsNotCountedAsFormed) {
-  metrics_.Sample(true);  // Created an hour before, and Ready.
+TEST_F(FormationTest, ThatBeganBeforeThisReplicaLedIsNotCounted) {
+  SayMembers("False", "MembersStarting");
+  metrics_.Sample(false);
+  metrics_.Sample(true);
+  Claim();  // Not the first.
+  Wait(seconds(5));
+  SayMembers("True", "AllMembersReady");
+  Wait(seconds(5));
+  EXPECT_EQ(FormationsCounted(), 0U);
+}
+
+TEST_F(FormationTest, OfADomainWhoseStatusKeepsNoConditionsIsNotCounted) {
+  Change([](api::ComputeDomain& domain) { domain.status.conditions.clear(); });
+  Claim();
+  Wait(seconds(5));
   EXPECT_EQ(FormationsCounted(), 0U);
 }
 

@@ -150,8 +150,8 @@ Metrics::Metrics(const MetricSources& sources, std::string host, int workers)
       registry_(std::make_shared<Registry>()),
       sources_(std::make_shared<Sources>(sources)),
       time_to_ready_(Histograms(*registry_, "cdom_domain_time_to_ready_seconds",
-                                "Time from the creation of a domain until it was first Ready, for "
-                                "domains that this leader saw created")
+                                "Time from the creation of the first claim of a domain that was "
+                                "idle until all its members were ready")
                          .Add({}, kFormationBuckets)),
       wait_(Histograms(*registry_, "cdom_claim_wait_seconds",
                        "Time from the creation of a claim for a channel until this leader saw that "
