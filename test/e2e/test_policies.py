@@ -50,7 +50,8 @@ def test_channel_claims_have_a_form_that_the_plugin_takes(policies):
     holds(policies, "cdom-channel-claims")
 
 
-@pytest.mark.parametrize("policy", ["cdom-template-name", "cdom-template-exists", "cdom-advice", "cdom-domain-values", "cdom-gpu-fraction"])
+@pytest.mark.parametrize("policy", ["cdom-template-name", "cdom-template-exists", "cdom-advice", "cdom-domain-values", "cdom-gpu-fraction",
+                                    "cdom-unlisted-claim"])
 def test_users_are_warned_of_what_will_not_work(policies, policy):
     holds(policies, policy)
 
