@@ -90,6 +90,9 @@ TEST_F(HostWatcherTest, REV4_Y11_AllGpusThatNvmlNames_AreAwaitedForTwoMinutes) {
   EXPECT_EQ(Read(), std::chrono::minutes(1)) << "it looks for the other one";
   ASSERT_TRUE(state_->host);
   EXPECT_TRUE(state_->host_trouble.ends_with("daemons get the other GPUs"));
+  EXPECT_EQ(HealthOf(*state_).at(0).is, kubelet::DeviceHealth::Is::kHealthy);
+  EXPECT_EQ(HealthOf(*state_).at(0).message, state_->host_trouble)
+      << "which the pod's status shows";
   fs::create_symlink("/dev/null", Path("root/dev/nvidia1"));
   clock_.Advance(std::chrono::minutes(1));
   EXPECT_EQ(Read(), std::chrono::minutes(10));

@@ -30,8 +30,10 @@ bool IsOwnConfig(std::string_view config) {
 }
 
 tl::unexpected<base::Error> RefuseLarger(const std::string& bound) {
-  return Invalid("the claim's status has more than " + bound + " for " + std::string(api::kDriver) +
-                 ". Remove configurations of this driver from the claim");
+  return Invalid(
+      "the claim's status has more than " + bound + " for " + std::string(api::kDriver) +
+      " and the pods that use it. Remove configurations of this driver from the claim, or "
+      "use it with fewer pods");
 }
 
 // Collects JSON up to a bound.

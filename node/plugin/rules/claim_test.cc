@@ -237,6 +237,9 @@ TEST(ClaimStatus, REV4_Y2_PartOfAnotherDriver_IsNotKept) {
 }
 
 TEST(ClaimStatus, REV4_Y2_OwnPartBeyondABound_IsRefusedInASentence) {
+  const std::string kRemedy =
+      " and the pods that use it. Remove configurations of this driver from the claim, or use it "
+      "with fewer pods";
   const auto claim_with = [](const std::string& mode) {
     std::string config = ConfigOf("FromClaim", "", kChannelKind);
     config.insert(config.rfind("}}}") + 1, R"(,"later":)" + mode);
@@ -249,12 +252,11 @@ TEST(ClaimStatus, REV4_Y2_OwnPartBeyondABound_IsRefusedInASentence) {
   EXPECT_EQ(claim_with("0"), "");
   EXPECT_EQ(claim_with(Nested(90)), "");
   EXPECT_EQ(claim_with(Nested(100)),
-            "the claim's status has more than 100 levels for compute-domain.nvidia.com. Remove "
-            "configurations of this driver from the claim");
+            "the claim's status has more than 100 levels for compute-domain.nvidia.com" + kRemedy);
   EXPECT_EQ(claim_with("\"" + std::string(60'000, 'x') + "\""), "");
-  EXPECT_EQ(claim_with("\"" + std::string(70'000, 'x') + "\""),
-            "the claim's status has more than 65,536 bytes for compute-domain.nvidia.com. Remove "
-            "configurations of this driver from the claim");
+  EXPECT_EQ(
+      claim_with("\"" + std::string(70'000, 'x') + "\""),
+      "the claim's status has more than 65,536 bytes for compute-domain.nvidia.com" + kRemedy);
 }
 
 // Else a checkpoint that was written would be read as another one.

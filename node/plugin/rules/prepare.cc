@@ -5,6 +5,7 @@
 
 #include "node/cdi/files.h"
 #include "node/plugin/rules/claim_devices.h"
+#include "node/plugin/rules/opaque_config.h"
 #include "pkg/base/rfc3339.h"
 
 namespace plugin {
@@ -50,11 +51,15 @@ bool NamesDriver(const CheckpointClaim& entry) {
 // nothing is missing.
 std::optional<ClaimStep> RestoreShared(const CheckpointClaim& entry,
                                        const NodeObservation& observed) {
-  if (NamesDriver(entry) && !observed.has_driver_spec) return WaitFor(observed, kNoDriverSpec);
   const auto use = UseOf(entry);
-  if (use && use->type == DeviceType::kDaemon && !observed.has_folder) {
-    return CreateDomainFolder{use->domain};
+  const bool is_daemon = use && use->type == DeviceType::kDaemon;
+  // Only another plugin can have written that. Its domain's folder cannot exist.
+  if (is_daemon && !IsUid(use->domain)) {
+    return Refuse(
+        "the entry of this claim in checkpoint.json names no ComputeDomain: delete the pod");
   }
+  if (NamesDriver(entry) && !observed.has_driver_spec) return WaitFor(observed, kNoDriverSpec);
+  if (is_daemon && !observed.has_folder) return CreateDomainFolder{use->domain};
   return {};
 }
 

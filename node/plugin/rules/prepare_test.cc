@@ -241,6 +241,17 @@ TEST(Prepare, REV4_P11_PreparedDaemonThatLostItsCdiFile_WaitsForItsDomain) {
   EXPECT_EQ(node.specs.size(), 1U);
 }
 
+TEST(Prepare, REV4_P1_PreparedDaemonOfNoDomain_IsRefusedWithARemedy) {
+  Node node;
+  ASSERT_TRUE(IsPrepared(node.PrepareAll(kDaemon)));
+  node.checkpoint.claims["d"].groups[0].domain = "../..";
+  for (const bool has_all : {true, false}) {
+    node.has_folder = node.has_driver_spec = has_all;
+    EXPECT_NE(ErrorIn(node.PrepareUnread("d")).find("names no ComputeDomain: delete the pod"),
+              std::string::npos);
+  }
+}
+
 TEST(Prepare, REV4_P11_PreparedDaemonThatLostItsFolder_GetsItBack) {
   Node node;
   ASSERT_TRUE(IsPrepared(node.PrepareAll(kDaemon)));
