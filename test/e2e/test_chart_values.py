@@ -191,7 +191,7 @@ FOLDERS = {"KUBELET_REGISTRAR_DIRECTORY_PATH": ("plugins-registry", ""),
 @pytest.mark.parametrize("values", [
     {"kubeletRegistrarDirectoryPath": "/mnt/registry", "kubeletPluginsDirectoryPath": "/mnt/plugins"}, {"kubeletRootDirectoryPath": "/mnt/kubelet"},
     {"kubeletRootDirectoryPath": "/mnt/kubelet", "kubeletPluginsDirectoryPath": "/mnt/plugins"}], ids=lambda values: " ".join(values))
-def test_REV4_Y8_folders_of_the_kubelet_are_mounted_where_the_plugin_looks(helm, values):
+def test_REV4_Y8_P8_folders_of_the_kubelet_are_mounted_where_the_plugin_looks(helm, values):
     found = helm.objects({"rack": True, "kubeletPlugin": values})
     [settings] = [one["data"] for one in found if one["metadata"]["name"] == "cdom-kubelet-plugin-settings"]
     [pod] = [one["spec"]["template"]["spec"] for one in found if one["kind"] == "DaemonSet"]

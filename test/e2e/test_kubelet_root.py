@@ -25,7 +25,7 @@ def sockets(nodes, node):
     return found.split()
 
 
-def test_REV4_Y8_kubelets_with_another_root_folder_give_pods_their_channels(elsewhere):
+def test_REV4_Y8_P8_kubelets_with_another_root_folder_give_pods_their_channels(elsewhere):
     nodes = elsewhere
     try:
         nodes.apply(domain("far"), *(worker(f"far-{node}", node, "far") for node in NODES))

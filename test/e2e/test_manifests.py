@@ -120,6 +120,8 @@ def test_REV4_Y4_each_setting_enters_a_pod_by_its_name_and_nothing_else_does(clu
         assert settings == variables_of(programs / program) - OWN[program]
         refs = [(each["name"], each["valueFrom"]["configMapKeyRef"]) for each in one["env"] if each["name"] in settings]
         assert [name for name, ref in refs if (ref["key"], ref["optional"]) != (name, True)] == []
+        # By its name the policy cdom-driver-settings protects it.
+        assert [ref["name"] for _, ref in refs if not ref["name"].startswith("cdom-")] == []
         seen.add(one["name"])
     assert seen == {"compute-domain", "preflight", "compute-domains"}
 
