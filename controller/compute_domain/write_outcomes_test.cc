@@ -302,6 +302,22 @@ TEST(WriteOutcomes, REV4_K1_DeletesAnsweredByAProxyAreTriedAgain) {
   EXPECT_TRUE(world.Domain().IsNull());
 }
 
+// Without an index its daemon never starts IMEX.
+TEST(WriteOutcomes, REV4_K1_NodeJoinsAlthoughAProxyAnsweredForItsClique) {
+  PassWorld world(fixtures::Marked());
+  api::DaemonPod pod = fixtures::MakePod("node-2", 2);
+  pod.controller_writes = true;
+  pod.ready = false;
+  world.server.Put(fixtures::Store(fixtures::MakeNode("node-2")));
+  world.server.Put(fixtures::Store(pod));
+  world.server.Put(fixtures::Store(fixtures::MakeChannelClaim("node-2", "train-2")));
+  int answered = 0;
+  AnswerFirst(world, 1, "PATCH", "/computedomaincliques/", kPageOfAProxy, answered);
+  world.Drive(kDay);
+  EXPECT_EQ(answered, 1);
+  EXPECT_EQ(world.server.Get(Kind::kClique, kCliqueKey)["daemons"].items().size(), 3U);
+}
+
 // By a server of the other version, in an upgrade of the control plane.
 TEST(WriteOutcomes, REV4_K1_DeletesAnswered404WithoutANameAreTriedAgain) {
   PassWorld world(IdleAndDeleted());
