@@ -126,7 +126,10 @@ int Preflight(const plugin::Settings& settings, command_line::Frame& frame) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // A heap per thread would be most of this process's memory.
+  // A heap per thread would be most of this process's memory. The text of a full checkpoint is 8
+  // MiB for a moment; by default glibc learns to keep such blocks.
+  constexpr int kLarge = 256 << 10;
+  mallopt(M_MMAP_THRESHOLD, kLarge);
   mallopt(M_ARENA_MAX, 1);
   const plugin::Parsed parsed = plugin::Parse(std::vector<std::string>(argv + 1, argv + argc));
   if (parsed.exit) return command_line::Print(*parsed.exit);
