@@ -391,6 +391,21 @@ Rules TakingUnknownNodesForLost() {
   return rules;
 }
 
+// Serves nobody while Nodes cannot be read, which nothing of a new domain needs.
+Rules WaitingForAllKinds() {
+  static constexpr auto kKnowsNodes = [](const Observed& observed) {
+    return observed.facts.views.nodes != compute_domain::Freshness::kUnknown;
+  };
+  Rules rules = kRules;
+  rules.admit = [](const Observed& observed) {
+    return kKnowsNodes(observed) ? kRules.admit(observed) : std::nullopt;
+  };
+  rules.provision = [](const Observed& observed) {
+    return kKnowsNodes(observed) ? kRules.provision(observed) : std::vector<Action>();
+  };
+  return rules;
+}
+
 // Frees the nodes of a domain that is being deleted although jobs are on them.
 Rules FreeingNodesUnderAJob() {
   Rules rules = kRules;
@@ -506,6 +521,8 @@ const std::vector<Mutant>& Mutants() {
        ToldBy("repair-refused", true, Fault::kNone)},
       {"unknown-nodes-are-lost", "S21", TakingUnknownNodesForLost(),
        ToldBy("repair-refused", true, Fault::kKindUnknown, "nodes")},
+      {"all-kinds-are-waited-for", "S24", WaitingForAllKinds(),
+       ToldBy("create-ready-delete", false, Fault::kKindUnknown, "nodes")},
       {"nodes-are-freed-under-a-job", "S22", FreeingNodesUnderAJob(),
        ToldBy("delete-while-forming", false, Fault::kNone)},
       {"release-without-a-look", "S8", ReleasingWithoutALook(),

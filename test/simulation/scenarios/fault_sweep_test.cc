@@ -221,6 +221,8 @@ TEST(Regression, REV3_H3_OrdersThatOnceWentWrongEndAsTheyShould) {
            // A daemon that was told to stop was not heard of for 20 s (I8): the simulation's fault.
            "scenario=repair-refused writer=daemon daemons=own leaders=2 order=mixed watches=flaky "
            "seed=539449062",
+           // REV4_K3: daemons without an owner counted as gone, and others got their indices.
+           "scenario=orphan-daemons writer=controller daemons=own order=mixed seed=1",
        }) {
     std::istringstream words(text);
     std::string error;
