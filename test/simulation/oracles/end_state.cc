@@ -104,7 +104,8 @@ void LeaveOutWhatOneProcessSaw(Value& condition) {
   if (from == std::string::npos || to == std::string::npos) return;
   condition["message"] = message.substr(0, from) + message.substr(to + last.size());
   if (condition["reason"].AsString() == "ImexRestartedUnderJob") {
-    condition["reason"] = "AllMembersReady";
+    const bool spans = message.find("Members in use are in") != std::string::npos;
+    condition["reason"] = spans ? "SpansCliques" : "AllMembersReady";
     condition["status"] = "True";
   }
 }
