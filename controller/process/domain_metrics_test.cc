@@ -63,6 +63,7 @@ class DomainMetricsTest : public ::testing::Test {
   std::shared_ptr<const compute_domain::CliqueCapacities> capacity_;
   std::vector<HeldNodes> Held() const {
     std::vector<HeldNodes> held;
+    held.reserve(views_.size());
     for (const DomainView& view : views_) {
       held.push_back({.domain = view.domain, .nodes = view.nodes.size()});
     }

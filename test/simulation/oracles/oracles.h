@@ -35,15 +35,15 @@ struct Excuse {
 struct SystemUnderTest {
   std::set<std::string> clients = {};  // User names of its replicas.
   std::string driver_namespace = std::string(kDriverNamespace);
+  std::chrono::seconds deletion_grace{600};
+  std::string daemon_image = {};  // Image that daemons must run. Empty if any.
+  int members_max = 18;           // Maximum in one clique.
   // Whether a child in the driver's namespace may have any name, because older releases generated
   // it.
   bool any_daemon_name = false;
-  std::chrono::seconds deletion_grace{600};
-  int members_max = 18;           // Maximum in one clique.
-  std::string daemon_image = {};  // Image that daemons must run. Empty if any.
-  bool may_patch = true;          // If false, it reads each object before a write.
-  bool may_read_claims = true;    // If false, it cannot know which pods use a domain.
-  bool serves_cliques = true;     // If false, their CRD is not installed.
+  bool may_patch = true;        // If false, it reads each object before a write.
+  bool may_read_claims = true;  // If false, it cannot know which pods use a domain.
+  bool serves_cliques = true;   // If false, their CRD is not installed.
   // `delay`: how late its writes may follow the truth. `pace`: how much later it may report that a
   // member is ready, because nodes that join together are written together, and some may come late.
   // Excused time does not count.
@@ -66,10 +66,10 @@ struct SystemUnderTest {
   // Whether it uses leader election, by the Lease.
   bool elect = false;
   bool repairs_are_undone = false;  // Another client undoes what the controller writes.
-  std::set<std::string> full_namespaces =
-      {};  // Namespaces whose quota has no room for a claim template.
   // Whether its status has everything that cdom reports beyond the reference driver.
   bool says_all = false;
+  // Namespaces whose quota has no room for a claim template.
+  std::set<std::string> full_namespaces = {};
 };
 
 // Returns the least true time in which a host with the fastest clock measures `time`.
