@@ -284,17 +284,15 @@ void DomainMetrics::ObserveFormation(const ComputeDomain& domain, Totals& totals
 
 void DomainMetrics::Waited(const api::ResourceClaim& claim) {
   const auto created = base::ParseTime(claim.meta.creation_timestamp);
-  const bool counts = state_.With([&](State& state) {
-    if (!state.leads || !created) return false;
+  if (!created) return;
+  const bool leads = state_.With([&](State& state) {
+    if (!state.leads) return false;
     const auto [found, is_new] = state.totals.try_emplace(claim.channel_domain);
     Totals& totals = found->second;
     if (!totals.claimed && (is_new || totals.was_idle)) totals.claimed = *created;
     return true;
   });
-  if (!counts) return;
-  if (const auto waited = SecondsBetween(claim.meta.creation_timestamp, clock_.Wall())) {
-    wait_.Observe(*waited);
-  }
+  if (leads) wait_.Observe(std::max(0.0, Seconds(clock_.Wall() - *created)));
 }
 
 std::shared_ptr<const compute_domain::CliqueCapacities> DomainMetrics::Capacity() const {
