@@ -22,6 +22,8 @@ using std::chrono::seconds;
 
 constexpr const char* kPrefix = "placed-";
 constexpr const char* kElsewhere = "elsewhere";
+constexpr const char* kRequires = "cdom.dev/domain";  // Labels of pods.
+constexpr const char* kPrefers = "cdom.dev/near-domain";
 constexpr int kFew = 100;
 constexpr double kBudgetMs = 50;  // More, with as many.
 
@@ -111,7 +113,7 @@ Result<void> Place(Stage& stage, int from, int to, const Value& placement) {
 Result<void> LetPrefer(Stage& stage, int from, int to) {
   TRY(Place(stage, from, to, Value()));
   return stage.Await("pods of the last domain prefer a clique", seconds(60),
-                     [&] { return Gives(stage, to - 1, "cdom.dev/near-domain"); });
+                     [&] { return Gives(stage, to - 1, kPrefers); });
 }
 
 struct Memory {
@@ -178,13 +180,13 @@ Rows MeasurePlacement(Stage& stage, const Sizes& sizes) {
   const double elsewhere = TRY(Median(stage, kElsewhere, pods));
   TRY(Place(stage, 0, all, Value(std::string(api::kPlacementClique))));
   TRY(stage.Await("pods of the last domain are placed", seconds(60),
-                  [&] { return Gives(stage, all - 1, "cdom.dev/domain"); }));
+                  [&] { return Gives(stage, all - 1, kRequires); }));
   const double with_required = TRY(Median(stage, kNamespace, pods));
   const Memory with_policies = TRY(MemoryOfApiServer(stage));
   // Not before: then it had just been busy with making domains.
   TRY(RemovePolicies(stage));
   const auto unplaced = [&]() -> Result<bool> {
-    const bool placed = TRY(Gives(stage, 0, "cdom.dev/domain"));
+    const bool placed = TRY(Gives(stage, 0, kRequires));
     return !placed;
   };
   TRY(stage.Await("pods are not placed any more", seconds(60), unplaced));

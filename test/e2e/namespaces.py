@@ -129,7 +129,7 @@ class Namespace:
     def is_ready(self, domain, count, within=60):
         """Waits until that many members are ready, and there are no others."""
         eventually(f"{domain} has {count} members, all ready", lambda: conditions(self.status(domain))["Ready"],
-                   lambda got: got["reason"] in WHEN_READY and f"All {count}/{count}" in got["message"], within)
+                   lambda got: got["reason"] in WHEN_READY and got["message"].startswith(f"All {count}/{count}"), within)
 
     def is_used(self, domain, count=1, within=60):
         """Waits until that many members are ready and a pod uses them."""
