@@ -200,14 +200,13 @@ TEST_F(PolicyRows, OnlyWhatBindsTenantsIsNotKnown) {
   for (const Row& row : rows_) {
     if (!IsKnown(row)) others.insert(row.policy);
   }
-  EXPECT_EQ(others,
-            (std::set<std::string>{
-                "cdom-advice", "cdom-channel-claims", "cdom-child-deletion", "cdom-daemon-claims",
-                "cdom-domain-values", "cdom-driver-namespaces", "cdom-driver-pods",
-                "cdom-driver-settings", "cdom-extended-resources", "cdom-gpu-fraction",
-                "cdom-object-sizes", "cdom-release-finalizers", "cdom-resource-slices",
-                "cdom-template-exists", "cdom-template-name", "cdom-tenant-limits",
-                "cdom-tenant-limits-claims", "cdom-unlisted-claim"}));
+  EXPECT_EQ(others, (std::set<std::string>{
+                        "cdom-advice", "cdom-channel-claims", "cdom-child-deletion",
+                        "cdom-daemon-claims", "cdom-domain-values", "cdom-driver-namespaces",
+                        "cdom-driver-pods", "cdom-driver-settings", "cdom-extended-resources",
+                        "cdom-gpu-fraction", "cdom-object-sizes", "cdom-release-finalizers",
+                        "cdom-resource-slices", "cdom-template-exists", "cdom-template-name",
+                        "cdom-tenant-limits", "cdom-tenant-limits-claims", "cdom-unlisted-claim"}));
 }
 
 }  // namespace
