@@ -358,9 +358,12 @@ base::Result<DaemonPod> DecodeDaemonPod(json::View object) {
   return pod;
 }
 
-std::string DecodeUnschedulableMessage(std::string_view pod) {
+PendingPod DecodePendingPod(std::string_view pod) {
   const auto object = json::ParseRepaired(pod);
-  return object ? SchedulerWords((*object)["status"]) : "";
+  if (!object) return {};
+  const std::string_view phase = (*object)["status"]["phase"].AsString();
+  return {.unschedulable = SchedulerWords((*object)["status"]),
+          .has_started = !phase.empty() && phase != "Pending"};
 }
 
 base::Result<ResourceClaim> DecodeResourceClaim(json::View object) {

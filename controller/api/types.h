@@ -165,8 +165,13 @@ struct Node {
 [[nodiscard]] base::Result<ResourceClaim> DecodeResourceClaim(json::View object);
 [[nodiscard]] base::Result<Node> DecodeNode(json::View object);
 
-// Returns the scheduler's message about a pod without a node. Empty if there is none.
-[[nodiscard]] std::string DecodeUnschedulableMessage(std::string_view pod);
+// A pod whose claim has no node, as a live read shows it.
+struct PendingPod {
+  std::string unschedulable = {};  // The scheduler's message. Empty if there is none.
+  bool has_started = false;        // It runs or has ended. So its claims were allocated.
+};
+// Returns an empty one if `pod` is no JSON.
+[[nodiscard]] PendingPod DecodePendingPod(std::string_view pod);
 
 [[nodiscard]] json::Value Encode(const DomainStatus& status);
 // Returns the value of a clique's `daemons`.

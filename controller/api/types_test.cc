@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "controller/api/names.h"
 #include "pkg/json/utf8.h"
 #include "pkg/kube/api/resource.h"
@@ -627,13 +629,25 @@ TEST(DecodeDaemonPod, S6_LongWordsEndWithAWholeCharacter) {
 }
 
 TEST(DecodeWaitingWords, AreTheSchedulersOfAPodWithoutANode) {
-  EXPECT_EQ(DecodeUnschedulableMessage(R"({"status": {"conditions": [{"type": "PodScheduled",
-      "status": "False", "reason": "Unschedulable", "message": "cannot allocate all claims"}]}})"),
+  EXPECT_EQ(DecodePendingPod(R"({"status": {"conditions": [{"type": "PodScheduled",
+      "status": "False", "reason": "Unschedulable", "message": "cannot allocate all claims"}]}})")
+                .unschedulable,
             "Unschedulable: cannot allocate all claims");
-  EXPECT_EQ(DecodeUnschedulableMessage(R"({"status": {"conditions": [{"type": "PodScheduled",
-      "status": "True"}]}})"),
+  EXPECT_EQ(DecodePendingPod(R"({"status": {"conditions": [{"type": "PodScheduled",
+      "status": "True"}]}})")
+                .unschedulable,
             "");
-  EXPECT_EQ(DecodeUnschedulableMessage("no JSON"), "");
+  EXPECT_EQ(DecodePendingPod("no JSON").unschedulable, "");
+}
+
+// Its claims are prepared then.
+TEST(DecodePendingPod, PodThatRunsOrRanHasStarted) {
+  for (const auto& [phase, has_started] : std::map<std::string, bool>{
+           {"", false}, {"Pending", false}, {"Running", true}, {"Failed", true}}) {
+    EXPECT_EQ(DecodePendingPod(R"({"status": {"phase": ")" + phase + R"("}})").has_started,
+              has_started)
+        << phase;
+  }
 }
 
 TEST(DecodeDaemonPod, B47_B55_OfALogTheLineThatTellsMostIsKept) {

@@ -100,6 +100,7 @@ struct Apply {
   }
   void operator()(const SchedulerMessagesRead& read) const {
     memory.scheduler_messages = read.messages;
+    memory.started_pods = read.started_pods;
     memory.scheduler_messages_read = now;
   }
   void operator()(const CreationTroubleRead& read) const {
@@ -192,6 +193,7 @@ Memory NextMemory(const Observed& observed, const Instant& instant) {
       StillSo(UnlabelledNodes(observed, observed.children.claims), before.unlabelled_since, now);
   next.silent_since = FindSilentNodes(observed, before.silent_since, now);
   next.imex_of_jobs = FindImexOfJobs(observed, before.imex_of_jobs, now);
+  next.restart_is_known = SaysRestarted(observed) || AnyRestarted(next.imex_of_jobs);
   next.claims_are_labelled = AreClaimsLabelled(observed);
   next.replacements = FindReplacements(observed, now);
   std::erase_if(next.retries,

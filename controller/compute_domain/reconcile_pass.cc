@@ -405,7 +405,7 @@ void ReconcilePass::Remember() {
     observed_.memory = NextMemory(std::move(observed_.memory), written, at);
   }
   if (observed_.evidence.scheduler_messages) {
-    Change(SchedulerMessagesRead{.messages = *observed_.evidence.scheduler_messages});
+    Change(*observed_.evidence.scheduler_messages);
   }
   if (!expectations_.empty()) outcome_.requeue_after.AtMost(kCatchUp);
   const bool has_paced = !observed_.domain && !observed_.memory.retries.empty();

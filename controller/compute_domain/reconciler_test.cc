@@ -1465,6 +1465,17 @@ api::ResourceClaim UnrelatedClaim() {
   return claim;
 }
 
+TEST(Pass, REV4_K19_ReadyStaysIfALiveReadShowsThatThePodRuns) {
+  PassWorld world(WithWaitingPod());
+  const auto pod = json::Parse(R"({"metadata": {"name": "train-2", "namespace": "team-a",
+      "uid": "uid-of-train-2"}, "status": {"phase": "Running"}})");
+  world.server.Put({.kind = Kind::kDaemonPod, .object = *pod});
+  world.Settle();
+  world.clock.Advance(std::chrono::minutes(2));
+  (void)world.Run();
+  EXPECT_EQ(world.Condition("Ready")["status"].AsString(), "True") << world.Conditions();
+}
+
 TEST(Pass, B29_PodThatWaitsHearsWhichClaimHasTheChannelAndAtRestNothing) {
   PassWorld world(WithWaitingPod());
   PutWaitingPod(world);

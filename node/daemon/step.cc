@@ -315,7 +315,6 @@ void OnWriteFailed(DaemonMemory& memory, Write write, const base::Error& error, 
     memory.no_room_until = now + kNoRoomFor;
   }
   const bool is_hopeless = error.code == ErrorCode::kForbidden ||
-                           error.code == ErrorCode::kNotFound ||
                            error.code == ErrorCode::kInvalid || error.code == ErrorCode::kConflict;
   if (write == Write::kLabel && is_hopeless) memory.fatal = error.message;
 }

@@ -216,6 +216,13 @@ TEST_F(DaemonTest, LabelThatIsRefusedEndsTheProcessWithTheReason) {
   EXPECT_EQ(Decide(self_, observed_, memory_).fatal, "no right");
 }
 
+// Its pod may be gone, or an API server of another version has answered. The kubelet knows.
+TEST_F(DaemonTest, REV4_K1_LabelOfWhichA404SaysThatThePodIsGoneIsTriedAgain) {
+  OnWriteFailed(memory_, Write::kLabel, {.code = base::ErrorCode::kNotFound}, observed_.now,
+                random_);
+  EXPECT_EQ(Decide(self_, observed_, memory_).fatal, "");
+}
+
 TEST_F(DaemonTest, LabelThatDidNotArriveIsTriedAgainAfterAWhile) {
   OnWriteFailed(memory_, Write::kLabel, {.code = base::ErrorCode::kUnavailable}, observed_.now,
                 random_);

@@ -47,7 +47,7 @@ struct ImexOfJob {
   // started.
   std::optional<std::size_t> began = {};
   bool is_another = false;            // IMEX was started again since then.
-  bool is_elsewhere = false;          // Or on some node of its job: an earlier process saw it.
+  bool is_elsewhere = false;          // Or on some node of its job: another process saw it.
   base::Clock::TimePoint since = {};  // When the claim was first seen in use.
   friend bool operator==(const ImexOfJob&, const ImexOfJob&) = default;
 };
@@ -146,12 +146,16 @@ struct Memory {
   std::map<std::string, Replacement> replacements = {};  // Key: clique.
   // Key: node. Kept while the claim is in use there.
   std::map<std::string, ImexOfJob> imex_of_jobs = {};
+  // What MemoryShared says of a restarted IMEX is in `imex_of_jobs`, or was until its jobs ended.
+  bool restart_is_known = false;
   // All claims of its daemons have the domain label, so that a label selector finds them.
   bool claims_are_labelled = false;
   // Children that were seen or created. If one is missing now, the domain may be deleted.
   std::set<ChildRole> children_seen = {};
   // Scheduler messages about pending pods, by pod name, and when they were last read.
   std::map<std::string, std::string> scheduler_messages = {};
+  // Pods that were read with them and have started, by name. The cached claim is out of date.
+  std::set<std::string> started_pods = {};
   std::optional<base::Clock::TimePoint> scheduler_messages_read = {};
   // Why the DaemonSet's pods are not created, as its Events say, and when they were last read.
   // Empty if they do not say so.
@@ -204,6 +208,7 @@ struct ClaimsRead {
 };
 struct SchedulerMessagesRead {
   std::map<std::string, std::string> messages = {};  // Key: name of the pod.
+  std::set<std::string> started_pods = {};           // By name.
 };
 struct CreationTroubleRead {
   std::optional<std::string> trouble = {};  // Empty if the read failed: what was read stays.

@@ -53,8 +53,8 @@ struct Evidence {
   std::vector<api::Clique> cliques = {};                       // Read together with `daemon_pods`.
   std::optional<std::vector<api::ResourceClaim>> claims = {};  // Claims in the domain's namespace.
   std::map<std::string, NodeSeen> nodes = {};                  // Key: name.
-  // Scheduler messages about pending pods, by pod name. A message is empty if there is none.
-  std::optional<std::map<std::string, std::string>> scheduler_messages = {};
+  // About pods whose claim has no node. A message is empty if there is none.
+  std::optional<SchedulerMessagesRead> scheduler_messages = {};
   std::map<std::pair<Kind, kube::ObjectKey>, NameCheck> names = {};  // Names of children.
 
   // Returns the domain as a live read showed it. Null if it does not exist or was not read.

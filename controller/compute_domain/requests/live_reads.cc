@@ -347,12 +347,16 @@ Requests RequestsOf(const ReadPodConditions& action, const Observed& /*observed*
 
 Result<void> HandleReplies(const ReadPodConditions& action, const Replies& replies,
                            ActionProgress& /*read*/, ReplyContext& to) {
-  std::map<std::string, std::string> messages;
+  SchedulerMessagesRead found;
   for (std::size_t i = 0; i < action.names.size(); ++i) {
-    messages[action.names[i]] = replies[i] ? api::DecodeUnschedulableMessage(replies[i]->body) : "";
+    const std::string& name = action.names[i];
+    const api::PendingPod pod =
+        replies[i] ? api::DecodePendingPod(replies[i]->body) : api::PendingPod{};
+    found.messages[name] = pod.unschedulable;
+    if (pod.has_started) found.started_pods.insert(name);
   }
-  to.result.memory.emplace_back(SchedulerMessagesRead{.messages = messages});
-  to.observed.evidence.scheduler_messages = std::move(messages);
+  to.result.memory.emplace_back(found);
+  to.observed.evidence.scheduler_messages = std::move(found);
   return {};
 }
 

@@ -31,6 +31,7 @@ std::map<std::string, std::vector<std::string>> FindWaiting(const Observed& obse
   for (const api::ResourceClaim& claim : observed.children.claims) {
     if (!IsWaiting(observed, claim)) continue;
     const std::string& pod = PodOf(claim)->name;
+    if (observed.memory.started_pods.contains(pod)) continue;
     const auto messages = observed.memory.scheduler_messages.find(pod);
     waiting[messages == observed.memory.scheduler_messages.end() ? "" : messages->second].push_back(
         pod);

@@ -20,7 +20,8 @@ struct SchedulerMessages {
 
 // REQUIRES: observed.domain, here and below.
 
-// Returns all pending pods by scheduler message. The key is empty if no message was read.
+// Returns all pending pods by scheduler message. The key is empty if no message was read. A pod
+// that a live read showed to run does not wait, whatever its cached claim says.
 [[nodiscard]] std::map<std::string, std::vector<std::string>> FindWaiting(const Observed& observed);
 
 // Returns the pods for which, according to the scheduler, no node has a channel.

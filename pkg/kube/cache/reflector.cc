@@ -370,6 +370,7 @@ bool Reflector::OnFrame(TimePoint now, Watching& watch, std::string_view frame) 
     return false;
   }
   ++watch.frames;
+  watch.delivered_object |= (*event)["type"].AsString() != "BOOKMARK";
   current_at_ = now;
   empty_watches_ = 0;
   Prosper(now, watch);
@@ -420,7 +421,9 @@ void Reflector::OnStreamEnd(TimePoint now, const Result<void>& result) {
   if (!stalls_at_ || watch == nullptr) return;
   if (!watch->opened) watch->opened = now;
   const nanoseconds lived = now - watch->started;
-  if (!result && lived < kVeryShort) {
+  // A watch that delivered a change goes on after it, so that a connection that is cut again and
+  // again makes no view old.
+  if (!result && !watch->delivered_object && lived < kVeryShort) {
     stalls_at_.reset();
     OnWatchError(now, result.error(), Then::kGoOn);
     return;

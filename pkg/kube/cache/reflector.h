@@ -166,6 +166,7 @@ class Reflector {
     std::string buffer = {};       // The frame that is not complete yet.
     json::Scanner scanner = {};    // At the end of `buffer`.
     std::uint64_t frames = 0;
+    bool delivered_object = false;
     std::optional<TimePoint> opened = {};  // When its 200 arrived. Empty until then.
   };
   // What to read after a back-off. kGoOn repeats the same page or version.

@@ -220,20 +220,22 @@ void EventRecorder::OnSent(Series& series) {
 
 void EventRecorder::OnError(AllSeries::iterator entry, const base::Error& error) {
   Series& series = entry->second;
+  const std::string ns = NamespaceOf(entry->first);
+  if (series.sent > 0 && ProvesAbsence(error, kEvents, series.name)) {
+    series.sent = 0;  // Events expire. This one starts again.
+    series.name = NewName(entry->first);
+    return;
+  }
   switch (error.code) {
-    case ErrorCode::kNotFound:
-      if (series.sent == 0) break;  // The namespace is deleted.
-      series.sent = 0;              // Events expire. This one starts again.
-      series.name = NewName(entry->first);
-      return;
     case ErrorCode::kForbidden:
-      Mute(NamespaceOf(entry->first), error);
+      Mute(ns, error);
       return;
     case ErrorCode::kInvalid:
     case ErrorCode::kTooLarge:
     case ErrorCode::kGone:
       break;
     default: {
+      if (ProvesAbsence(error, kNamespaces, ns)) break;
       if (++series.failures >= kAttemptsMax) break;
       const double share = 0.75 + random_.Fraction() / 2;
       const auto pause = std::chrono::duration_cast<std::chrono::nanoseconds>(kRetry * share);

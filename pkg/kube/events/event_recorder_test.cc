@@ -29,6 +29,16 @@ Reply Refusal(int status, const std::string& reason) {
                             {{"kind", "Status"}, {"code", status}, {"reason", reason}}))};
 }
 
+// A 404 whose Status names an object of this resource.
+Reply Absent(const std::string& plural, const std::string& name) {
+  return http::Response{.status = 404,
+                        .body = json::Serialize(Value::Object(
+                            {{"kind", "Status"},
+                             {"code", 404},
+                             {"reason", "NotFound"},
+                             {"details", Value::Object({{"kind", plural}, {"name", name}})}}))};
+}
+
 Event NodeLost(const std::string& name = "train") {
   return {.type = EventType::kWarning,
           .reason = "NodeLost",
@@ -71,7 +81,8 @@ class EventRecorderTest : public ::testing::Test {
       stored_[path] = std::move(body);
     } else {
       const auto it = stored_.find(request.path);
-      if (it == stored_.end()) return Refusal(404, "NotFound");
+      const std::string name = request.path.substr(request.path.rfind('/') + 1);
+      if (it == stored_.end()) return Absent("events", name);
       it->second["series"] = std::as_const(body)["series"];
     }
     if (lose_reply_) return base::Fail(base::ErrorCode::kUnknownOutcome, "the reply was lost");
@@ -308,11 +319,26 @@ TEST_F(EventRecorderTest, RefusedEventIsDroppedAndTheNextOneIsTold) {
 }
 
 TEST_F(EventRecorderTest, EventOfANamespaceThatIsGoneIsDropped) {
-  refusal_ = Refusal(404, "NotFound");
+  refusal_ = Absent("namespaces", "team-a");
   recorder_.Record(NodeLost());
   Tell();
   EXPECT_EQ(requests_, 1);
   EXPECT_EQ(recorder_.counts().dropped, 1U);
+}
+
+// An API server that is being upgraded, or a proxy.
+TEST_F(EventRecorderTest, REV4_K1_NotFoundThatNamesNothingIsTriedAgain) {
+  recorder_.Record(NodeLost());
+  for (const char* name : {"", "another"}) {
+    refusal_ = Absent("namespaces", name);
+    Tell();
+    clock_.Advance(seconds(30));
+  }
+  refusal_.reset();
+  clock_.Advance(minutes(1));
+  Tell();
+  EXPECT_EQ(Only()["reason"].AsString(), "NodeLost");
+  EXPECT_EQ(recorder_.counts().dropped, 0U);
 }
 
 TEST_F(EventRecorderTest, C20_ForbiddenNamespaceIsAskedEverMoreRarelyAndNamedOnce) {

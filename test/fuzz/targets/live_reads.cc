@@ -81,7 +81,7 @@ FUZZ_TARGET(live_reads, bytes) {
   if (evidence.claims) check_claims(*evidence.claims);
   if (evidence.children) check_claims(evidence.children->claims);
   if (!evidence.scheduler_messages) return;
-  for (const auto& [pod, words] : *evidence.scheduler_messages) {
+  for (const auto& [pod, words] : evidence.scheduler_messages->messages) {
     CHECK(words.size() < 8192);
   }
 }

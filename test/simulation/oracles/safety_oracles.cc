@@ -664,9 +664,7 @@ Oracle OnlyTheLeaderWrites(const OracleContext& context) {
   return {.on_request = [context](const GroundTruth& truth, const RequestRecord& request) {
     if (!context.system.elect || !context.system.clients.contains(request.client)) return;
     const KindInfo* kind = request.target.kind;
-    if (IsRead(request.target) || kind == nullptr || kind->kind == Kind::kLease ||
-        kind->kind == Kind::kEvent)
-      return;
+    if (IsRead(request.target) || kind == nullptr || kind->kind == Kind::kLease) return;
     const ObjectPtr lease = truth.Get(
         Kind::kLease, {.ns = context.system.driver_namespace, .name = std::string(kLeaseName)});
     const std::string holder = lease ? (*lease)["spec"]["holderIdentity"].AsString() : "";

@@ -197,6 +197,16 @@ TEST(Regression, REV3_H3_RunsThatOnceWentWrongEndAsTheyShould) {
            // Ready was said while claims had not arrived after a watch was renewed (S21).
            "scenario=upgrade-five-domains writer=daemon fault=reads-fail at=22 "
            "stale=computedomaincliques tail=short",
+           // REV4_K18: one of two leaders had not seen the first IMEX, and each wrote what it knew
+           // for ever (L1).
+           "scenario=recreate-same-name writer=controller daemons=own fault=daemon-dies at=60 "
+           "order=mixed leaders=2 seed=389654289",
+           // REV4_K19: Ready was taken back for a pod that ran, by an old view of its claim (S21).
+           "scenario=join-leave-rejoin writer=controller daemons=own fault=crash-after at=47 "
+           "stale=resourceclaims+nodes order=mixed seed=514805300 tail=short",
+           // REV4_K20: a watch that was cut after a second of changes came back 2.3 s later (L5).
+           "scenario=imex-and-daemons-die writer=controller daemons=own fault=server-error "
+           "replicas=2 at=51 watches=flaky seed=145927873",
        }) {
     std::istringstream words(text);
     std::string error;

@@ -156,17 +156,16 @@ bool Replica::StepElector() {
   return true;
 }
 
-// Events are recorded whichever replica leads by now, as in the process.
 bool Replica::StepEvents() {
   const kube::EventRecorder::Next next = events_.Poll();
   events_until_ = next.until;
   if (!next.request) return false;
-  events_.OnReply(serve_(*next.request));
+  events_.OnReply(SendAsLeader(*next.request));
   return true;
 }
 
-// Each request of a step asks the gate again as it starts, as in the process.
-base::Result<http::Response> Replica::SendOfPass(const http::Request& request) {
+// Each request of a step asks the gate again as it starts, and so does an Event, as in the process.
+base::Result<http::Response> Replica::SendAsLeader(const http::Request& request) {
   if (const auto admitted = gate_.Admit(request); !admitted) {
     return tl::unexpected(admitted.error());
   }
@@ -198,7 +197,7 @@ bool Replica::StepWorker(Worker& worker) {
     std::size_t which = options_.mixed ? order_() % worker.missing : 0;
     std::size_t place = 0;
     while (worker.replies[place] || which-- > 0) ++place;
-    worker.replies[place] = SendOfPass(worker.requests[place]);
+    worker.replies[place] = SendAsLeader(worker.requests[place]);
     --worker.missing;
   }
   if (worker.missing > 0) return true;

@@ -117,7 +117,7 @@ class Replica {
   [[nodiscard]] bool IsFit();
   bool StepEvents();
   bool StepWorker(Worker& worker);
-  [[nodiscard]] base::Result<http::Response> SendOfPass(const http::Request& request);
+  [[nodiscard]] base::Result<http::Response> SendAsLeader(const http::Request& request);
   void Record(const std::vector<kube::Event>& events);
   [[nodiscard]] bool Works() const;
 

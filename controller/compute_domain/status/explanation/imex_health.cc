@@ -35,6 +35,13 @@ std::vector<Reporter> ReportersOf(const PodByNode& pods, const std::vector<Membe
 // few seconds.
 constexpr std::chrono::seconds kIsNew{60};
 
+// Of a message that another process wrote.
+constexpr std::size_t kMessageMax = 1024;
+
+const kube::Condition* SaidOfMemory(const Observed& observed) {
+  return observed.domain ? observed.domain->status.Find(api::kConditionMemoryShared) : nullptr;
+}
+
 }  // namespace
 
 ImexTrouble ImexTroubleOf(const api::DaemonPod& pod) {
@@ -54,18 +61,16 @@ std::map<std::string, ImexOfJob> FindImexOfJobs(const Observed& observed,
   };
   const bool any = std::ranges::any_of(observed.children.daemon_pods, reports);
   if (!observed.domain || (before.empty() && !any)) return {};  // NVIDIA's daemons send no reports.
-  const bool is_first_look = observed.memory.rendered.daemon_set.empty();
-  const kube::Condition* said = observed.domain->status.Find(api::kConditionMemoryShared);
-  const bool was_lost =
-      is_first_look && said != nullptr && said->reason == api::kReasonImexRestarted;
+  const bool another_says_so = SaysRestarted(observed) && !observed.memory.restart_is_known;
   constexpr std::hash<std::string> kHash;
   const PodByNode pods = PodsThatCount(observed);
   std::map<std::string, ImexOfJob> jobs;
   for (const api::ResourceClaim& claim : observed.children.claims) {
     if (!IsInUse(observed, claim)) continue;
-    ImexOfJob job = {.claim = kHash(claim.meta.uid), .is_elsewhere = was_lost, .since = now};
+    ImexOfJob job = {.claim = kHash(claim.meta.uid), .since = now};
     const auto known = before.find(claim.node);
     if (known != before.end() && known->second.claim == job.claim) job = known->second;
+    job.is_elsewhere = job.is_elsewhere || another_says_so;
     // A plugin labels the node before a pod starts, and removes the label after the last pod. So a
     // daemon that serves on a node without the label served the previous job.
     const auto node = observed.nodes.find(claim.node);
@@ -83,19 +88,32 @@ std::map<std::string, ImexOfJob> FindImexOfJobs(const Observed& observed,
   return jobs;
 }
 
+bool SaysRestarted(const Observed& observed) {
+  const kube::Condition* said = SaidOfMemory(observed);
+  return said != nullptr && said->reason == api::kReasonImexRestarted;
+}
+
+bool AnyRestarted(const std::map<std::string, ImexOfJob>& jobs) {
+  return std::ranges::any_of(
+      jobs, [](const auto& job) { return job.second.is_another || job.second.is_elsewhere; });
+}
+
 std::optional<SharingIssue> FindRestarted(const Observed& observed) {
+  const std::map<std::string, ImexOfJob>& jobs = observed.memory.imex_of_jobs;
+  if (!AnyRestarted(jobs)) return {};
   std::vector<std::string> nodes;
-  bool is_elsewhere = false;
-  for (const auto& [node, job] : observed.memory.imex_of_jobs) {
+  for (const auto& [node, job] : jobs) {
     if (job.is_another) nodes.push_back(node);
-    is_elsewhere = is_elsewhere || job.is_elsewhere;
   }
-  if (nodes.empty() && !is_elsewhere) return {};
-  return SharingIssue{.reason = api::kReasonImexRestarted,
-                      .says = " IMEX was started again under pods that use it" +
-                              (nodes.empty() ? "" : ": " + Names(nodes)) +
-                              ". The memory that they shared is lost: restart their job if it does "
-                              "not restart by itself, and read the log of the daemon there."};
+  const bool can_keep = nodes.empty() && SaysRestarted(observed) &&
+                        SaidOfMemory(observed)->message.size() <= kMessageMax;
+  const std::string says =
+      can_keep ? SaidOfMemory(observed)->message
+               : "IMEX was started again under pods that use it" +
+                     (nodes.empty() ? "" : ": " + Names(nodes)) +
+                     ". The memory that they shared is lost: restart their job if it does "
+                     "not restart by itself, and read the log of the daemon there.";
+  return SharingIssue{.reason = api::kReasonImexRestarted, .says = " " + says};
 }
 
 std::optional<SharingIssue> FindOtherIndices(const PodByNode& pods,

@@ -28,13 +28,20 @@ struct ImexTrouble {
 //
 // A process must see both instances itself. Timestamps do not tell a restart from a first start:
 // IMEX also starts after the claim was created, allocated and reserved. So a new process takes the
-// instance that it finds as the first. But if the condition MemoryShared has the reason, it keeps
-// it for all claims that are in use then.
+// instance that it finds as the first. But if the condition MemoryShared has the reason and this
+// process does not know why, another one does: the reason is kept for all claims in use then. Two
+// leaders with different memories agree so.
 [[nodiscard]] std::map<std::string, ImexOfJob> FindImexOfJobs(
     const Observed& observed, const std::map<std::string, ImexOfJob>& before,
     base::Clock::TimePoint now);
 
-// Returns the claims in use whose IMEX was restarted, alone or with its daemon. Empty if none.
+// Returns whether the condition MemoryShared says that IMEX was restarted under a job.
+[[nodiscard]] bool SaysRestarted(const Observed& observed);
+// Returns whether IMEX of any of the jobs was restarted.
+[[nodiscard]] bool AnyRestarted(const std::map<std::string, ImexOfJob>& jobs);
+
+// Returns the claims in use whose IMEX was restarted, alone or with its daemon. Empty if none. If
+// only another process saw it, the text is what that process wrote.
 [[nodiscard]] std::optional<SharingIssue> FindRestarted(const Observed& observed);
 
 // `pods` is PodsThatCount(). REQUIRES: all `expected` are ready, here and below.

@@ -4,6 +4,8 @@
 
 #include <functional>
 
+#include "controller/api/names.h"
+#include "controller/compute_domain/next_memory.h"
 #include "test/fixtures/observed.h"
 
 namespace compute_domain {
@@ -156,6 +158,59 @@ TEST(FindRestarted, AllDaemonsMayBeAwayMeanwhile) {
                          StartAgain(o);
                        }}),
             kSaid);
+}
+
+// Says what `issue` says, as a status write does.
+void Write(Observed& observed, const std::optional<SharingIssue>& issue) {
+  observed.domain->status.conditions = {{.type = std::string(api::kConditionMemoryShared),
+                                         .status = issue ? "False" : "True",
+                                         .reason = issue ? std::string(issue->reason) : "Shared",
+                                         .message = issue ? issue->says.substr(1) : ""}};
+}
+
+// Of two leaders only one saw the first IMEX. They agree, and so neither writes for ever.
+TEST(FindRestarted, REV4_K18_WhatAnotherLeaderSawIsKeptInItsWords) {
+  Observed observed = WithAJob();
+  const Instant now = fixtures::Now();
+  const Memory saw_the_first = NextMemory(observed, now);
+  StartAgain(observed);
+  const Memory saw_the_second = NextMemory(observed, now);
+  observed.memory = saw_the_first;
+  observed.memory = NextMemory(observed, now);
+  Write(observed, FindRestarted(observed));
+  observed.memory = saw_the_second;
+  observed.memory = NextMemory(observed, now);
+  const std::optional<SharingIssue> issue = FindRestarted(observed);
+  ASSERT_TRUE(issue);
+  EXPECT_EQ(std::string(issue->reason) + issue->says, kSaid);
+
+  // The claims end, and the pods of the next ones begin with the IMEX that runs.
+  for (api::ResourceClaim& claim : observed.children.claims) claim.meta.uid += "-next";
+  observed.memory = NextMemory(observed, now);
+  EXPECT_FALSE(FindRestarted(observed));
+}
+
+// The status still says what this process wrote of a claim that has ended.
+TEST(FindRestarted, WhatThisProcessSaidItselfIsNotKeptForTheNextClaim) {
+  Observed observed = WithAJob();
+  const Instant now = fixtures::Now();
+  observed.memory = NextMemory(observed, now);
+  StartAgain(observed);
+  observed.memory = NextMemory(observed, now);
+  Write(observed, FindRestarted(observed));
+  ClaimOf(observed).meta.uid = "next";
+  observed.memory = NextMemory(observed, now);
+  EXPECT_FALSE(FindRestarted(observed));
+}
+
+TEST(FindRestarted, AMessageThatIsTooLongIsNotKept) {
+  Observed observed = WithAJob();
+  Write(observed,
+        SharingIssue{.reason = api::kReasonImexRestarted, .says = std::string(1026, 'x')});
+  observed.memory = NextMemory(observed, fixtures::Now());
+  const std::optional<SharingIssue> issue = FindRestarted(observed);
+  ASSERT_TRUE(issue);
+  EXPECT_TRUE(issue->says.starts_with(" IMEX was started again under pods that use it. "));
 }
 
 TEST(FindImexOfJobs, OfDaemonsThatReportNothingAndOfADomainThatIsGoneNothingIsKept) {

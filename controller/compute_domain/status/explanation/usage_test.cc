@@ -49,6 +49,13 @@ TEST(FindUsage, PodWithoutANodeWaitsInTheSchedulersWords) {
             Names{"pods/train-2 (Unschedulable: 0/36 nodes are available)"});
 }
 
+// The view of its claim is old.
+TEST(FindUsage, REV4_K19_PodThatRunsDoesNotWaitWhateverItsCachedClaimSays) {
+  Observed observed = Waiting(seconds(60));
+  observed.memory.started_pods = {"train-2"};
+  EXPECT_EQ(FindUsage(observed).waiting, Names{});
+}
+
 TEST(FindUsage, U2_PodsOfWhichTheSameIsSaidAreNamedTogether) {
   Observed observed = Waiting(seconds(60));
   for (const char* pod : {"train-4", "train-3", "train-5"}) {
