@@ -202,21 +202,24 @@ TEST(UnreadKinds, REV4_K8_MemberLeaves_WhereCliquesAreNotServed) {
 
 // NVIDIA's CRD keeps no conditions. A daemon was down for a moment when status was written.
 TEST(UnreadKinds, REV4_K9_DomainWhoseDaemonsServe_IsReadyWhateverCannotBeRead) {
-  Observed observed = Converged();
-  observed.domain->status = {.status = "NotReady", .nodes = observed.domain->status.nodes};
-  observed.facts.views.problem_reason = "ChildrenNotRead";
-  observed.facts.views.problem = "500 InternalError";
-  PassWorld once(observed);
-  RunFor(seconds(30), Kind::kDaemonSet, once);
-  EXPECT_EQ(StatusOf(once), "Ready") << "DaemonSets were read once";
-  for (const Kind unread : {Kind::kDaemonSet, Kind::kClaimTemplate}) {
-    Freshness& freshness = unread == Kind::kDaemonSet ? observed.facts.views.daemon_sets
-                                                      : observed.facts.views.templates;
-    freshness = Freshness::kUnknown;
-    PassWorld never(observed, false);
-    RunFor(seconds(30), unread, never);
-    EXPECT_EQ(StatusOf(never), "Ready") << never.Ready();
-    freshness = Freshness::kFresh;
+  for (const char* reason : {"ChildrenNotRead", "PermissionMissing"}) {
+    SCOPED_TRACE(reason);
+    Observed observed = Converged();
+    observed.domain->status = {.status = "NotReady", .nodes = observed.domain->status.nodes};
+    observed.facts.views.problem_reason = reason;
+    observed.facts.views.problem = "refused";
+    PassWorld once(observed);
+    RunFor(seconds(30), Kind::kDaemonSet, once);
+    EXPECT_EQ(StatusOf(once), "Ready") << "DaemonSets were read once";
+    for (const Kind unread : {Kind::kDaemonSet, Kind::kClaimTemplate}) {
+      Freshness& freshness = unread == Kind::kDaemonSet ? observed.facts.views.daemon_sets
+                                                        : observed.facts.views.templates;
+      freshness = Freshness::kUnknown;
+      PassWorld never(observed, false);
+      RunFor(seconds(30), unread, never);
+      EXPECT_EQ(StatusOf(never), "Ready") << never.Ready();
+      freshness = Freshness::kFresh;
+    }
   }
 }
 

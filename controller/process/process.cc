@@ -281,15 +281,11 @@ void ControllerProcess::KeepLease(const std::stop_token& stop) {
   }
   while (!stop.stop_requested()) {
     lease_alive_.Beat(clock_.Now());
-    if (beside) {
-      beside->Look(*transport);
-      if (!beside->MayElect()) {
-        stands_down_ = elector_.term_began();
-        kube::WaitUntil(clock_, clock_.Now() + kTurn, stop);
-        continue;
-      }
-    }
-    if (!IsFit()) {
+    const bool is_fit = IsFit();  // Also looks while another controller leads.
+    if (beside) beside->Look(*transport);
+    const bool may_elect = !beside || beside->MayElect();
+    if (!may_elect) stands_down_ = elector_.term_began();
+    if (!may_elect || !is_fit) {
       kube::WaitUntil(clock_, clock_.Now() + kTurn, stop);
       continue;
     }

@@ -47,6 +47,11 @@ bool Watcher::MoveStream(Revision view) {
     return true;
   }
   if (late_ || clock_.StoreTime() < EndOfStream()) return false;
+  if (believes_silence_ && IsSilent()) {
+    (void)reflector_.OnStreamData(
+        clock_.Now(), R"({"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": ")" +
+                          std::to_string(stream_->position()) + R"("}}})" + "\n");
+  }
   stream_.reset();
   reflector_.OnStreamEnd(clock_.Now(), {});
   return true;

@@ -55,6 +55,8 @@ class Watcher {
   void Silence() { well_after_lists_ = std::numeric_limits<std::uint64_t>::max(); }
   // The same until the next LIST, as after a restore of etcd: the version of a watch is too new.
   void SilenceUntilListed() { well_after_lists_ = reflector_.lists() + 1; }
+  // From now on a silent watch seems to prove at its end that nothing has changed.
+  void BelieveSilence() { believes_silence_ = true; }
   // Answers the open watch with 410, and the next LIST with the state at `view`, or with an earlier
   // one that is older than what the reflector has seen. REQUIRES: IsAtRest().
   void GoBack(Revision view) {
@@ -90,6 +92,7 @@ class Watcher {
   Time opened_ = {};
   Time last_frame_ = {};
   bool is_expired_ = false;
+  bool believes_silence_ = false;
   std::uint64_t well_after_lists_ = 0;                // Its watches are silent until so many LISTs.
   std::optional<Revision> old_list_ = {};             // The state that the next LIST shows.
   std::optional<base::Clock::TimePoint> until_ = {};  // Waits until then.

@@ -538,6 +538,11 @@ const std::vector<Mutant>& Mutants() {
        .rules = kRules,
        .told_by = ToldBy("create-ready-delete", true, Fault::kForeignNotFound),
        .hears = TrustingAnyNotFound},
+      {.name = "silence-is-proof",
+       .oracle = "L5",
+       .rules = kRules,
+       .told_by = ToldBy("create-ready-delete", true, Fault::kWatchesSilent, "pods"),
+       .believes_silence = true},
   };
   return mutants;
 }

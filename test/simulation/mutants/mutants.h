@@ -21,6 +21,7 @@ struct Mutant {
   DaemonRules daemon_rules = {};
   // How the controller takes a reply. Null if as it is.
   http::Response (*hears)(const http::Request& request, http::Response reply) = nullptr;
+  bool believes_silence = false;  // A watch that delivers nothing proves that nothing has changed.
 };
 
 [[nodiscard]] const std::vector<Mutant>& Mutants();  // For the planner.

@@ -48,6 +48,8 @@ Replica::Replica(ApiServer& server, ReplicaOptions options, Serve serve, const O
     watches_.emplace_back(reflector, server, options_.client, serve_, clock_, DrawLag(), open);
   }
   for (const std::string& kind : options_.silent) Silence(kind);
+  if (!options_.believes_silence) return;
+  for (Watcher& watch : watches_) watch.BelieveSilence();
 }
 
 Revision Replica::ViewOf(const kube::Reflector& reflector) const {

@@ -41,6 +41,7 @@ struct ReplicaOptions {
   // CatchUp().
   std::map<std::string, Revision> stale = {};
   std::set<std::string> silent = {};  // Kinds (by plural) whose watches are silent; see Silence().
+  bool believes_silence = false;      // See Watcher::BelieveSilence().
   std::uint64_t seed = 1;
   Skew skew = {};              // Error of its host's clock.
   kube::Fitness fitness = {};  // As an earlier term of the process left it.

@@ -370,6 +370,7 @@ void World::StartReplica(std::size_t slot, std::map<std::string, Revision> stale
                                   .rules = FindMutant(spec_.mutant)->rules,
                                   .stale = std::move(stale),
                                   .silent = silent_,
+                                  .believes_silence = FindMutant(spec_.mutant)->believes_silence,
                                   .seed = spec_.seed + static_cast<std::uint64_t>(processes_),
                                   .skew = SkewOf(spec_, slot),
                                   .fitness = fitness};
