@@ -66,12 +66,13 @@ std::vector<Page> FirstPages(const ReadChildren& read, const Observed& observed)
   return pages;
 }
 
+// While cliques are not served there are none. The reflector asks for them every few seconds.
 std::vector<Page> FirstPages(const ReadDaemons& /*read*/, const Observed& observed) {
   std::vector<Page> pages;
   for (const std::string& ns : NamespacesToRead(observed)) {
-    for (const Kind kind : {Kind::kDaemonPod, Kind::kClique}) {
-      pages.push_back({.kind = kind, .ns = ns});
-    }
+    pages.push_back({.kind = Kind::kDaemonPod, .ns = ns});
+    if (!observed.facts.views.cliques_are_served) continue;
+    pages.push_back({.kind = Kind::kClique, .ns = ns});
   }
   return pages;
 }
