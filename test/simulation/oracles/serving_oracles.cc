@@ -30,7 +30,16 @@ std::string FindDue(const GroundTruth& truth, const SystemUnderTest& system, con
     return RoleOf(truth, system, Kind::kDaemonSet, *set.second) == Role::kDaemonSet &&
            set.second->Label(kDomainLabel) == domain.uid();
   });
-  return has_set ? "" : "the DaemonSet of " + DaemonName(domain.uid());
+  if (!has_set) return "the DaemonSet of " + DaemonName(domain.uid());
+  // Whoever has a template's name keeps it.
+  const std::string& name =
+      domain.value()["spec"]["channel"]["resourceClaimTemplate"]["name"].AsString();
+  for (const kube::ObjectKey& key :
+       {kube::ObjectKey{.ns = system.driver_namespace, .name = DaemonName(domain.uid())},
+        kube::ObjectKey{.ns = domain.key().ns, .name = name}}) {
+    if (!truth.Get(Kind::kClaimTemplate, key)) return "the template " + kube::ToString(key);
+  }
+  return "";
 }
 
 // Returns what FindDue() calls the write that the request tries. Empty if it is another request.
@@ -41,9 +50,13 @@ std::string FindTried(const RequestRecord& request) {
       (target.verb == "patch" || target.verb == "update")) {
     return "the finalizer of " + kube::ToString(target.key);
   }
-  if (target.kind->kind != Kind::kDaemonSet || target.verb != "create") return "";
-  const auto set = json::Parse(request.body);
-  return set ? "the DaemonSet of " + (*set)["metadata"]["name"].AsString() : "";
+  if (target.verb != "create") return "";
+  const auto object = json::Parse(request.body);
+  if (!object) return "";
+  const std::string& name = (*object)["metadata"]["name"].AsString();
+  if (target.kind->kind == Kind::kDaemonSet) return "the DaemonSet of " + name;
+  if (target.kind->kind != Kind::kClaimTemplate) return "";
+  return "the template " + kube::ToString(kube::ObjectKey{.ns = target.key.ns, .name = name});
 }
 
 // Returns whether the client takes or renews the Lease with this request.

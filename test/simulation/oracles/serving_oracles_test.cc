@@ -58,6 +58,25 @@ TEST_F(ServingOraclesTest, S24SeesADomainWithoutItsDaemonSet) {
   EXPECT_TRUE(Contains(Check(LeaderServes), "has not written the DaemonSet of"));
 }
 
+TEST_F(ServingOraclesTest, S24SeesADomainWithoutOneOfItsTemplates) {
+  for (const kube::ObjectKey& key : {kWorkloadTemplate, DaemonKey()}) {
+    store().Delete("user", Kind::kClaimTemplate, key);
+    store().Edit("user", Kind::kClaimTemplate, key,
+                 [](Value& found) { found["metadata"].Erase("finalizers"); });
+    ASSERT_EQ(store().Get(Kind::kClaimTemplate, key), nullptr);
+    Lead(seconds(110));  // It was created at first.
+    EXPECT_TRUE(
+        Contains(Check(LeaderServes), "has not written the template " + kube::ToString(key)));
+  }
+}
+
+TEST_F(ServingOraclesTest, S24LetsWhoeverHasTheNameOfATemplateKeepIt) {
+  store().Edit("user", Kind::kClaimTemplate, kWorkloadTemplate,
+               [](Value& found) { found["metadata"].Erase("labels"); });
+  Lead(seconds(90));
+  EXPECT_EQ(Check(LeaderServes), "");
+}
+
 TEST_F(ServingOraclesTest, S24LetsADomainWaitForChildrenThatCannotBeRead) {
   AddDomain();
   Admit({.ns = "other", .name = "new"});
