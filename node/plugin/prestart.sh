@@ -11,6 +11,11 @@ root=$parent/$(basename -- "${NVIDIA_DRIVER_ROOT:-/}")
 # As the first process of a container it would not end otherwise.
 trap 'exit 143' TERM
 
+# Those of the plugin, as a test compares: what an administrator names, then distributions' and Talos'.
+IFS=: read -r -a library_folders <<<"${NVIDIA_DRIVER_LIBRARY_PATHS:-}"
+library_folders+=(/ /usr/lib64 /usr/lib/x86_64-linux-gnu /usr/lib/aarch64-linux-gnu /lib64 /lib/x86_64-linux-gnu
+  /lib/aarch64-linux-gnu /usr/lib /lib /usr/local/glibc/usr/lib)
+
 first() {  # first FILE FOLDER...: where it is under the root
   local folder
   for folder in "${@:2}"; do
@@ -29,8 +34,8 @@ missing() {
     printf 'nvidia-smi does not exist under %s: install the driver on the node, or correct nvidiaDriverRoot' "${NVIDIA_DRIVER_ROOT:-/}"
     return 0
   }
-  library=$(first libnvidia-ml.so.1 . usr/lib64 usr/lib/x86_64-linux-gnu usr/lib/aarch64-linux-gnu lib64 lib/x86_64-linux-gnu lib/aarch64-linux-gnu) || {
-    printf 'libnvidia-ml.so.1 does not exist under %s: install the driver on the node, or correct nvidiaDriverRoot' "${NVIDIA_DRIVER_ROOT:-/}"
+  library=$(first libnvidia-ml.so.1 "${library_folders[@]}") || {
+    printf 'libnvidia-ml.so.1 does not exist under %s: install the driver on the node, correct nvidiaDriverRoot, or name its folder there (NVIDIA_DRIVER_LIBRARY_PATHS)' "${NVIDIA_DRIVER_ROOT:-/}"
     return 0
   }
   output=$(env -i LD_PRELOAD="$library" "$smi" --version 2>&1 </dev/null) && return 1

@@ -180,6 +180,13 @@ DriverFiles FindDriverFiles(const std::string& root, const std::string& version,
   return files;
 }
 
+std::string LibrariesTrouble(const DriverFiles& files, const std::string& root,
+                             const std::string& version) {
+  if (!files.libraries.empty()) return {};
+  return "no library of NVIDIA's driver " + version + ", such as libcuda.so." + version +
+         ", is under its root " + root + ": name their folder there (NVIDIA_DRIVER_LIBRARY_PATHS)";
+}
+
 std::string ProgramPath() {
   std::string path;
   for (const std::string_view folder : kProgramFolders) {

@@ -27,6 +27,11 @@ struct DriverFiles {
 [[nodiscard]] DriverFiles FindDriverFiles(const std::string& root, const std::string& version,
                                           const std::vector<std::string>& more = {});
 
+// Returns what is wrong if no library of the driver was found, and how to mend it. Empty if one
+// was.
+[[nodiscard]] std::string LibrariesTrouble(const DriverFiles& files, const std::string& root,
+                                           const std::string& version);
+
 // Returns the names of the device nodes of GPUs under a driver's root, in order: "nvidia0".
 [[nodiscard]] std::vector<std::string> FindGpus(const std::string& root);
 

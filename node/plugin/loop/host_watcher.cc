@@ -37,11 +37,9 @@ Result<HostWatcher::Read> HostWatcher::ReadAll(const Settings& settings, const H
   const std::string& version = read.host.driver_version;
   const DriverFiles files =
       FindDriverFiles(settings.driver_root, version, settings.library_folders);
-  if (!settings.host_managed && files.libraries.empty()) {
-    return base::Fail(ErrorCode::kNotFound,
-                      "no library of NVIDIA's driver " + version + ", such as libcuda.so." +
-                          version + ", is under its root " + settings.driver_root +
-                          ": name their folder there (NVIDIA_DRIVER_LIBRARY_PATHS)");
+  const std::string trouble = LibrariesTrouble(files, settings.driver_root, version);
+  if (!settings.host_managed && !trouble.empty()) {
+    return base::Fail(ErrorCode::kNotFound, trouble);
   }
   const int gpus = CountGpus(files);
   if (!settings.host_managed && !read.host.clique.empty() && gpus < read.host.gpus) {

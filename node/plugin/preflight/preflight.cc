@@ -73,6 +73,7 @@ void Checks::Driver() {
     Stop("NVIDIA's driver is " + found_.driver_version +
          ", whose IMEX does not know its peers by names: install 570.158.01 or later");
   }
+  if (!found_.host_managed && !found_.files_trouble.empty()) Stop(found_.files_trouble);
   if (!found_.has_channels) {
     Stop(
         "IMEX channels: /proc/devices has no nvidia-caps-imex-channels: load the kernel module "

@@ -19,7 +19,8 @@ struct NodeProbe {
   std::string library = {};                // Path of NVIDIA's library. Empty if it was not found.
   std::vector<nvml::Fabric> fabrics = {};  // From NVML, for each GPU that is not a display GPU.
   std::string library_trouble = {};        // Why NVIDIA's library cannot be used. Empty if it can.
-  std::string driver_version = {};         // Empty if unknown.
+  std::string files_trouble = {};   // Why daemons get no libraries of it. Empty if they get some.
+  std::string driver_version = {};  // Empty if unknown.
   std::string fabric_trouble =
       {};                          // Why the fabric is still forming or broken. Empty if it is not.
   std::string fabric_health = {};  // What NVML reports as wrong with the fabric.

@@ -82,7 +82,11 @@ std::string ImexVersion(const ProbeContext& context) {
 
 void ProbeImex(const ProbeContext& context, NodeProbe& found) {
   const Settings& settings = context.settings;
-  const DriverFiles files = FindDriverFiles(settings.driver_root, found.driver_version);
+  const DriverFiles files =
+      FindDriverFiles(settings.driver_root, found.driver_version, settings.library_folders);
+  if (!found.driver_version.empty()) {
+    found.files_trouble = LibrariesTrouble(files, settings.driver_root, found.driver_version);
+  }
   const auto has = [&](const std::string& name) {
     return std::ranges::any_of(files.programs,
                                [&](const std::string& path) { return path.ends_with("/" + name); });

@@ -36,6 +36,7 @@ class ProbeNodeTest : public fixtures::InFolder {
     Put("boot_id", std::string(kBoot) + "\n");
     fs::create_directories(Path("root/usr/lib64"));
     fs::copy_file(CDOM_NVML_STAND_IN, Path("root/usr/lib64/libnvidia-ml.so.1"));
+    Put("root/usr/lib64/libcuda.so.580.95.05", "");
     settings_.driver_root = Path("root");
     settings_.devices = Path("devices");
     settings_.boot_id = Path("boot_id");
@@ -87,6 +88,25 @@ TEST_F(ProbeNodeTest, WhatIsNotThereIsFoundMissing) {
   EXPECT_FALSE(found.has_channels || found.has_management || found.has_imex);
   EXPECT_TRUE(found.has_ctl);
   EXPECT_NE(found.cdi_trouble.find(settings_.cdi_folder), std::string::npos);
+}
+
+// The plugin would refuse to serve for it.
+TEST_F(ProbeNodeTest, REV4_P7_LibrariesAreSoughtWhereThePluginSeeksThem) {
+  fs::create_directories(Path("root/opt/driver"));
+  fs::rename(Path("root/usr/lib64/libcuda.so.580.95.05"),
+             Path("root/opt/driver/libcuda.so.580.95.05"));
+  const std::vector<Finding> findings = Preflight(ProbeNode(Context()));
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_TRUE(findings[0].stops);
+  EXPECT_NE(findings[0].text.find("name their folder there (NVIDIA_DRIVER_LIBRARY_PATHS)"),
+            std::string::npos);
+  settings_.library_folders = {"/opt/driver"};
+  EXPECT_TRUE(Preflight(ProbeNode(Context())).empty());
+  settings_.library_folders.clear();
+  settings_.host_managed = true;
+  for (const Finding& finding : Preflight(ProbeNode(Context()))) {
+    EXPECT_EQ(finding.text.find("libcuda"), std::string::npos) << "there are no daemons";
+  }
 }
 
 TEST_F(ProbeNodeTest, FabricIsAsTheDriverSaysIt) {

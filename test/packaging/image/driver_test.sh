@@ -83,6 +83,15 @@ scripts_of_a_node_find_what_they_call() {
   done
 }
 
+# By one list, or the one waits for ever where the other works.
+nvidias_chart_waits_for_the_library_where_the_plugin_looks_for_it() {
+  local plugins scripts
+  plugins=$(sed -n '/kLibraryFolders = /,/});/p' "$repo/node/nvml/library.h" | grep -oE '"/[a-z0-9/_-]*"' | tr -d '"')
+  scripts=$(sed -n '/^library_folders+=(/,/)/p' "$repo/node/plugin/prestart.sh" | grep -oE '/[a-z0-9/_-]*')
+  (($(wc -l <<<"$plugins") >= 10)) || { echo "the plugin looks in: $plugins"; return 1; }
+  diff <(echo "$plugins") <(echo "$scripts")
+}
+
 # As NVIDIA's chart does it, with the driver's root in another folder than the image's.
 nvidias_chart_waits_by_its_script_until_the_nodes_driver_is_of_use() {
   local node=$rootfs/tmp/node waits root=/tmp/node
@@ -143,6 +152,7 @@ check programs_run_with_nothing_but_the_image_and_are_found_by_bash
 check the_kubelet_plugin_says_what_it_takes_and_refuses_what_it_does_not
 check what_the_plugin_hands_to_daemons_is_there
 check scripts_of_a_node_find_what_they_call
+check nvidias_chart_waits_for_the_library_where_the_plugin_looks_for_it
 check nvidias_chart_waits_by_its_script_until_the_nodes_driver_is_of_use
 check libraries_are_all_inside
 check the_c_library_is_there_whole
