@@ -467,6 +467,11 @@ def insider_is_refused_to_delete_the_settings(world):
     return world.api.ask(world.insider, "DELETE", settings_of(world)[0], dry_run=True)
 
 
+@case(by="cdom-driver-settings")
+def insider_is_refused_another_authority_of_the_api_server(world):
+    return world.api.ask(world.insider, "PATCH", path("configmaps", "kube-root-ca.crt", DRIVER), {"data": {"ca.crt": "mine"}}, dry_run=True)
+
+
 @case(by="cdom-driver-pods")
 def insider_is_refused_another_image_of_the_kubelet_plugin(world):
     return plugin_set(world, image="registry.example.org/evil")
