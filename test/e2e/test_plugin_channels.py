@@ -2,6 +2,7 @@
 controller. Needs root.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -107,6 +108,38 @@ def test_REV4_Y7_a_channel_waits_for_a_daemon_on_its_node_whatever_the_api_serve
     finally:
         plugin.unprepare(claim)
         domain.delete_clique()
+
+
+def test_REV4_Y9_pods_that_wait_for_their_daemon_keep_out_neither_it_nor_an_unprepare(namespace, plugin):
+    """They share one claim, and there are more of them than calls had places."""
+    domain = Domain(namespace, "shared")
+    domain.set_node("Ready")
+    claim, other = domain.claim("first"), domain.claim("other")
+    with contextlib.ExitStack() as open_calls:
+        pods = [open_calls.enter_context(plugin.asked("prepare", claim)) for _ in range(70)]
+        waits(plugin, pods[0], claim, f"no daemon of ComputeDomain {domain.uid} is prepared on node {NODE}")
+        eventually("descriptors, with one for each call", lambda: plugin.descriptors()[0], lambda count: count >= len(pods))
+        plugin.unprepare(other)
+        with domain.daemon(plugin):
+            for pod in pods:
+                is_given(pod)
+            plugin.unprepare(claim)
+    domain.delete_clique()
+
+
+def test_REV4_P11_what_is_prepared_has_its_cdi_files_again_after_the_plugin_was_down(plugin, shared):
+    shared.set_node("Ready")
+    claim = shared.claim("first")
+    devices = plugin.prepare(claim)
+    before = plugin.files()
+    plugin.end()
+    lost = [*plugin.cdi.glob(f"*-claim_{claim.rpartition('/')[2]}*"), *plugin.cdi.glob("*-device_base*")]
+    assert len(lost) == 2
+    for file in lost:
+        file.unlink()
+    plugin.run()
+    assert plugin.prepare(claim) == devices
+    eventually("the files of before", plugin.files, before)
 
 
 def test_REV4_Y10_an_unprepare_by_a_younger_instance_ends_a_prepare_that_waits_in_the_older(plugin, shared):
