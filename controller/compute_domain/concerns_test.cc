@@ -166,6 +166,33 @@ TEST(Concerns, REV3_F1_NamespaceInWhichSomethingWasSeenHoldsItsDomainAlone) {
   EXPECT_EQ(world.Domain()["metadata"]["finalizers"].items().size(), 1U);
 }
 
+// Its watches live, and each LIST there is a 500: one object in etcd cannot be decoded.
+TEST(Concerns, REV4_K8_NamespaceThatDoesNotAnswerHoldsUpWhoHasSomethingThere) {
+  enum class Has { kNothing, kADaemonSet, kPerhaps };
+  for (const Has has : {Has::kNothing, Has::kADaemonSet, Has::kPerhaps}) {
+    Observed observed = JustDeleted();
+    fixtures::EndWorkload(observed.children.claims);
+    observed.children.daemon_pods.clear();
+    if (has == Has::kADaemonSet) {
+      observed.children.daemon_sets[0].meta.key.ns = fixtures::kOldDriverNs;
+    }
+    if (has == Has::kPerhaps) {
+      observed.facts.views.unknown_namespaces = {fixtures::kOldDriverNs};
+    }
+    PassWorld world(observed);
+    world.server.Refuse("/namespaces/nvidia-system/", 500, "InternalError", "cannot decode");
+    for (int i = 0; i < 20; ++i) {
+      world.server.ShowAll(world.cache);
+      (void)world.Run();
+      for (const api::ResourceClaim& claim : observed.children.claims) {
+        world.server.Remove(Kind::kClaim, claim.meta.key);
+      }
+      world.clock.Advance(minutes(1));
+    }
+    EXPECT_EQ(world.Domain().IsNull(), has == Has::kNothing) << static_cast<int>(has);
+  }
+}
+
 TEST(Concerns, REV3_F1_MemberLeavesWhileAnAdditionalNamespaceIsRefused) {
   Observed observed = Converged();
   observed.facts.views.unreadable_namespaces = {fixtures::kOldDriverNs};

@@ -224,7 +224,6 @@ Views Controller::UpdateViews() {
   Views views;
   bool all_synced = true;
   std::string hindrance;
-  std::set<std::string> unknown;  // Namespaces whose DaemonSets were never read.
   for (std::size_t i = 0; i < reflectors_.size(); ++i) {
     const kube::Reflector& reflector = reflectors_[i];
     const View view = ViewOf(i);
@@ -235,15 +234,15 @@ Views Controller::UpdateViews() {
     const std::optional<Kind> kind = KindOf(reflector);
     if (kind) {
       AddView(reflector, *kind, view, views);
-      if (kind == Kind::kDaemonSet && view.is_given_up) unknown.insert(reflector.options().ns);
+      const bool is_unknown = kind == Kind::kDaemonSet && view.is_given_up;
+      if (is_unknown) views.unknown_namespaces.insert(reflector.options().ns);
       continue;
     }
     views.slices = view.IsUnreadable() ? Freshness::kUnknown : view.freshness;
     const bool is_well = reflector.problem().kind == Problem::kNone;
     if (views.slices == Freshness::kFresh && !is_well) views.slices = Freshness::kStale;
   }
-  // Anything may be in them.
-  for (const std::string& ns : unknown) views.unreadable_namespaces.erase(ns);
+  for (const std::string& ns : views.unknown_namespaces) views.unreadable_namespaces.erase(ns);
   has_synced_ = all_synced;
   hindrance_.With([&](std::string& why) { why = std::move(hindrance); });
   return views;

@@ -229,6 +229,11 @@ TEST(Rights, K2_WithoutARightToDeletePodsNoDaemonIsReplacedAndThatIsSaid) {
   EXPECT_EQ(world.Said("delete pods"), 1);
   EXPECT_NE(world.Condition("Provisioned")["message"].AsString().find("may not delete pods"),
             std::string::npos);
+
+  // Nothing but a timer starts the pass after the grant.
+  world.server.Intercept({});
+  world.Drive(std::chrono::hours(24));
+  EXPECT_LT(world.server.Count(Kind::kDaemonPod), observed.children.daemon_pods.size());
 }
 
 }  // namespace

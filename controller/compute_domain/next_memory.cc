@@ -73,6 +73,8 @@ constexpr std::chrono::minutes kMinute{1};
 // An action with this delay was undone eight times in a row.
 constexpr std::chrono::seconds kUndoneFrom{1};
 constexpr std::chrono::seconds kLasting{10};  // It has failed for twice as long.
+bool HasConflict(const Retry& retry) { return retry.is_conflict && retry.HasFailed(); }
+
 struct Apply {
   Memory& memory;
   const TimePoint now;
@@ -112,18 +114,28 @@ struct Apply {
     Retry& retry = memory.retries[delayed.action];
     retry.is_wanted = true;
     if (delayed.is_waiting) {
-      retry.until = std::max(retry.until, delayed.until);
+      retry.until = HasConflict(retry) ? delayed.until : std::max(retry.until, delayed.until);
       return;
     }
-    retry.is_first = retry.backoff.delay() == std::chrono::nanoseconds(0);
+    retry.is_first = !retry.HasFailed();
+    // Nobody has changed the object, so a newer cache will not help, or it did not help before.
+    const auto delay = retry.backoff.delay();
+    const bool is_refused =
+        HasConflict(retry) &&
+        (delay > kConflict.most || (delay == kConflict.most && delayed.version == retry.version));
+    const bool passes = delayed.is_conflict && !is_refused;
     const auto least =
-        std::max(retry.backoff.Next(delayed.is_conflict ? kConflict : kFailure), delayed.at_least);
+        std::max(retry.backoff.Next(passes ? kConflict : kFailure), delayed.at_least);
+    const auto soon = std::min<std::chrono::nanoseconds>(least, kConflict.most);
     retry.is_conflict = delayed.is_conflict;
+    retry.version = delayed.version;
     retry.concern = delayed.concern;
     retry.until = now + base::Jittered(least, kSpreadMost, delayed.spread);
+    retry.until_newer = now + base::Jittered(soon, kSpreadMost, delayed.spread);
     retry.failure = delayed.failure;
     // Other objects wait for what a read shows, and nothing else would say why.
-    if (!retry.failure && delayed.concern == Concern::kReads && least >= kLasting) {
+    const bool is_silent = delayed.concern == Concern::kReads || is_refused;
+    if (!retry.failure && is_silent && least >= kLasting) {
       retry.failure = Failure{.reason = std::string(api::kReasonProvisioningFailed),
                               .message = delayed.passing};
     }

@@ -209,12 +209,28 @@ TEST(NextMemory, ActionThatFails_WaitsTwiceAsLongEachTime) {
   EXPECT_TRUE(After(ActionDone{.action = "a"}, memory).retries.empty());
 }
 
-TEST(NextMemory, ActionThatConflicts_WaitsASecondAtMost) {
+TEST(NextMemory, ActionThatConflictsWithChangesOfTheObject_WaitsASecondAtMost) {
   Memory memory;
   for (int i = 0; i < 20; ++i) {
-    memory = After(ActionDelayed{.action = "a", .is_conflict = true}, memory);
+    memory = After(ActionDelayed{.action = "a", .is_conflict = true, .version = std::to_string(i)},
+                   memory);
   }
   EXPECT_EQ(memory.retries.at("a").until, Time() + seconds(1));
+}
+
+// A webhook answers 409, whatever the cache shows.
+TEST(NextMemory, REV4_K2_ActionThatConflictsWithNoChange_WaitsEverLongerAndIsTold) {
+  Memory memory;
+  for (int i = 0; i < 20; ++i) {
+    memory = After(
+        ActionDelayed{.action = "a", .is_conflict = true, .version = "7", .passing = "no"}, memory);
+    if (i == 8) EXPECT_FALSE(memory.retries.at("a").failure);
+  }
+  const Retry& retry = memory.retries.at("a");
+  EXPECT_EQ(retry.until, Time() + seconds(30));
+  EXPECT_EQ(retry.until_newer, Time() + seconds(1)) << "for a newer object";
+  ASSERT_TRUE(retry.failure);
+  EXPECT_EQ(retry.failure->message, "no");
 }
 
 TEST(NextMemory, REV4_K2_ActionThatSucceedsAgainWithTheSameContentWaitsEverLonger) {

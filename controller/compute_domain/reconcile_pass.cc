@@ -313,6 +313,7 @@ void ReconcilePass::TakeError(const Action& action, base::Error error) {
             .concern = concern,
             .at_least = error.retry_after.value_or(std::chrono::seconds(0)),
             .is_conflict = error.code == base::ErrorCode::kConflict,
+            .version = VersionOf(action),
             .failure = FailureOf(error, observed_.facts.user),
             .passing = error.message});
   if (!outcome_.error) outcome_.error = std::move(error);

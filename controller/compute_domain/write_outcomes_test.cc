@@ -343,6 +343,32 @@ TEST(WriteOutcomes, REV4_K1_DeleteRefusedWith409ByAWebhookIsToldAndTriedAgain) {
   EXPECT_TRUE(world.Domain().IsNull());
 }
 
+TEST(WriteOutcomes, REV4_K1_PatchRefusedWith409ByAWebhookIsPacedToldAndTriedAgain) {
+  Observed observed = fixtures::Converged();
+  observed.domain->meta.finalizers.clear();
+  PassWorld world(observed);
+  std::deque<base::Clock::TimePoint> last_minute;
+  int refused = 0;
+  std::size_t most = 0;
+  world.server.Intercept([&](const std::string& line) -> std::optional<MapServer::Reply> {
+    if (!line.starts_with("PATCH") || !line.ends_with("/computedomains/train")) return {};
+    ++refused;
+    last_minute.push_back(world.clock.Now());
+    while (world.clock.Now() - last_minute.front() >= std::chrono::minutes(1)) {
+      last_minute.pop_front();
+    }
+    most = std::max(most, last_minute.size());
+    return MapServer::Fail(409, "Conflict", "admission webhook \"w\" denied it: not now");
+  });
+  world.Drive(std::chrono::hours(1));
+  EXPECT_GT(refused, 10);
+  EXPECT_LE(most, 20U);
+  EXPECT_NE(world.Conditions().find("not now"), std::string::npos) << world.Conditions();
+  world.server.Intercept({});
+  world.Drive(std::chrono::hours(1));
+  EXPECT_EQ(world.Domain()["metadata"]["finalizers"].items().size(), 1U);
+}
+
 // The DaemonSet was deleted and created again meanwhile: nothing is left to delete.
 TEST(WriteOutcomes, REV4_K1_DeleteAnswered409IsDoneIfTheNameHasAnotherUid) {
   PassWorld world(IdleAndDeleted());

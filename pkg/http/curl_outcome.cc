@@ -44,7 +44,8 @@ base::Error NotSent(const CurlFailure& failure) {
 base::Error ToError(const CurlFailure& failure) {
   const std::string& server = failure.host_and_port;
   if (failure.passed_its_bound) {
-    return {.code = ErrorCode::kTooLarge, .message = "reply of " + server + " passed its bound"};
+    return {.code = failure.is_write ? ErrorCode::kUnknownOutcome : ErrorCode::kTooLarge,
+            .message = "reply of " + server + " passed its bound"};
   }
   if (!failure.sent) return NotSent(failure);
   const bool timed_out = failure.code == CURLE_OPERATION_TIMEDOUT;

@@ -48,10 +48,13 @@ TEST(CurlOutcome, RT2_WhatMayHaveReachedTheServerIsUnknownForAWriteAndRetriableF
   }
 }
 
-TEST(CurlOutcome, BodyOverItsBoundIsTooLargeEvenForAWrite) {
-  CurlFailure failure = Failure(CURLE_WRITE_ERROR, true, true);
-  failure.passed_its_bound = true;
-  EXPECT_EQ(ToError(failure).code, ErrorCode::kTooLarge);
+// What a write has done is in the rest of the body.
+TEST(CurlOutcome, REV4_K7_BodyOverItsBoundIsTooLargeForAReadAndUnknownForAWrite) {
+  for (const bool is_write : {false, true}) {
+    CurlFailure failure = Failure(CURLE_WRITE_ERROR, is_write, true);
+    failure.passed_its_bound = true;
+    EXPECT_EQ(ToError(failure).code, is_write ? ErrorCode::kUnknownOutcome : ErrorCode::kTooLarge);
+  }
 }
 
 TEST(CurlOutcome, FailureToConnectNamesTheServerAndTheSystemsReason) {

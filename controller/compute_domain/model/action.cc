@@ -120,8 +120,20 @@ std::size_t ContentOf(const Action& action) {
   return std::hash<std::string>()(json::Serialize(content));
 }
 
+std::string VersionOf(const Action& action) {
+  return std::visit(
+      Overload{[](const WriteFinalizers& write) { return write.object.resource_version; },
+               [](const WriteClique& write) { return write.clique.resource_version; },
+               [](const WritePodTemplate& write) { return write.daemon_set.resource_version; },
+               [](const WriteIdentity& write) { return write.object.resource_version; },
+               [](const WriteStatus& write) { return write.domain.resource_version; },
+               [](const auto&) { return std::string(); }},
+      action);
+}
+
 base::Clock::TimePoint DueAt(const Retry& retry, const Action& action) {
-  if (retry.HasFailed()) return retry.until;
+  const bool is_newer = retry.is_conflict && VersionOf(action) != retry.version;
+  if (retry.HasFailed()) return is_newer ? retry.until_newer : retry.until;
   const auto written = std::ranges::find(retry.written, ContentOf(action), &Written::content);
   return written == retry.written.end() ? base::Clock::TimePoint::min() : written->until;
 }

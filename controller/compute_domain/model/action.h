@@ -131,6 +131,8 @@ using Step = std::vector<Action>;  // Its actions may be sent in parallel.
 // Returns a hash of what the action writes, without versions and times, to notice that the same is
 // to be written again. The same for all actions that write no content, such as Delete.
 [[nodiscard]] std::size_t ContentOf(const Action& action);
+// Returns the resourceVersion that the object must have. Empty if any will do.
+[[nodiscard]] std::string VersionOf(const Action& action);
 // Returns when the action may start, after it failed or succeeded as `retry` says. The earliest
 // time if its content was not written lately.
 [[nodiscard]] base::Clock::TimePoint DueAt(const Retry& retry, const Action& action);

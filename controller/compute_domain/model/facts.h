@@ -57,8 +57,10 @@ struct Views {
   // pods use a domain.
   bool claims_are_granted = true;
   // Additional driver namespaces that cannot be read: they were deleted, lack their Role, or have
-  // not answered for a minute. Without those whose DaemonSets were never read.
+  // not answered for a minute. Without `unknown_namespaces`.
   std::set<std::string> unreadable_namespaces = {};
+  // Namespaces whose DaemonSets were never read. Anything may be in them.
+  std::set<std::string> unknown_namespaces = {};
   // Versions of resource.k8s.io that the API server serves, for each kind. Empty if none.
   std::string template_version = kube::kResourceClaimTemplates.version;
   std::string claim_version = kube::kResourceClaims.version;

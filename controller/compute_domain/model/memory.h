@@ -105,7 +105,10 @@ struct Retry {
   base::Clock::TimePoint until = {};
   bool is_first = false;     // It failed for the first time.
   bool is_wanted = true;     // The last plan contains the action.
-  bool is_conflict = false;  // It failed because the cache was behind.
+  bool is_conflict = false;  // It failed because the cache was behind, or a webhook answers 409.
+  // After a conflict: the resourceVersion that it was for, and when it may be tried for another.
+  std::string version = {};
+  base::Clock::TimePoint until_newer = {};
   // What to report to users. Empty if the failure passes without a person's help.
   std::optional<Failure> failure = {};
   std::optional<NameTaken> taken = {};  // Empty unless an object holds the name of this child.
@@ -225,6 +228,7 @@ struct ActionDelayed {
   std::chrono::nanoseconds at_least{0};  // Minimum delay, as the server asked.
   double spread = 0;         // From 0 to 1. Spreads the retries of domains that failed together.
   bool is_conflict = false;  // The cache was stale, which passes soon.
+  std::string version = {};  // VersionOf() the action.
   std::optional<Failure> failure = {};
   std::string passing = {};  // The failure if it should pass by itself. Told if it lasts.
   std::optional<NameTaken> taken = {};

@@ -11,19 +11,32 @@ bool IsDriverNamespace(const Facts& facts, const std::string& ns) {
   return std::ranges::find(facts.driver_namespaces, ns) != facts.driver_namespaces.end();
 }
 
-std::vector<std::string> NamespacesToRead(const Observed& observed) {
+namespace {
+
+// Returns whether the cache has an object of the domain in the namespace.
+bool HasAnyIn(const Observed& observed, const std::string& ns) {
   const Children& children = observed.children;
-  const auto holds = [](const std::string& ns, const auto& objects) {
+  const auto any = [&](const auto& objects) {
     return std::ranges::any_of(objects, [&](const auto& one) { return one.meta.key.ns == ns; });
   };
+  return any(children.daemon_sets) || any(children.templates) || any(children.cliques) ||
+         any(children.daemon_pods) || any(children.claims);
+}
+
+}  // namespace
+
+std::vector<std::string> NamespacesToRead(const Observed& observed) {
   std::vector<std::string> namespaces = observed.facts.driver_namespaces;
   std::erase_if(namespaces, [&](const std::string& ns) {
-    return observed.facts.views.unreadable_namespaces.contains(ns) &&
-           !holds(ns, children.daemon_sets) && !holds(ns, children.templates) &&
-           !holds(ns, children.cliques) && !holds(ns, children.daemon_pods) &&
-           !holds(ns, children.claims);
+    return observed.facts.views.unreadable_namespaces.contains(ns) && !HasAnyIn(observed, ns);
   });
   return namespaces;
+}
+
+bool IsElsewhere(const Observed& observed, const std::string& ns) {
+  const Facts& facts = observed.facts;
+  return IsDriverNamespace(facts, ns) && ns != facts.driver_namespaces.front() &&
+         !facts.views.unknown_namespaces.contains(ns) && !HasAnyIn(observed, ns);
 }
 
 bool IsDaemonSet(const Observed& observed, const api::DaemonSet& set) {

@@ -16,6 +16,9 @@ namespace compute_domain {
 // Returns the driver namespaces that may hold objects of the domain. Leaves out a namespace that
 // cannot be read, if the cache has no object of the domain there.
 [[nodiscard]] std::vector<std::string> NamespacesToRead(const Observed& observed);
+// Returns whether a live read may go on without this namespace if it does not answer: another one
+// is cdom's own, and the cache, which has read this one, has no object of the domain there.
+[[nodiscard]] bool IsElsewhere(const Observed& observed, const std::string& ns);
 
 [[nodiscard]] bool IsDaemonSet(const Observed& observed, const api::DaemonSet& set);
 [[nodiscard]] bool IsDaemonTemplate(const Observed& observed,

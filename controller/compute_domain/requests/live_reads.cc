@@ -180,7 +180,10 @@ Result<bool> TakePages(const Read& action, const Replies& replies, ActionProgres
   for (std::size_t i = 0; i < pages.size(); ++i) {
     Page& page = pages[i];
     const Reply& reply = replies[i];
-    if (TRY(HasNoObjects(page, reply))) continue;
+    if (TRY(HasNoObjects(page, reply))) {
+      read.cliques_are_served = read.cliques_are_served && page.kind != Kind::kClique;
+      continue;
+    }
     const bool is_missing = !reply && reply.error().code == base::ErrorCode::kNotFound;
     if (is_missing && may_lack_dra && IsDraOff(page.kind, to.observed.facts)) continue;
     // A 404 alone proves nothing: the CRD was deleted, or a proxy sent it.
@@ -192,6 +195,10 @@ Result<bool> TakePages(const Read& action, const Replies& replies, ActionProgres
       read.pages.push_back(std::move(page));
       continue;
     }
+    // What does not answer holds up the domains that have something there.
+    const bool is_silent = !reply && (reply.error().code == base::ErrorCode::kUnavailable ||
+                                      reply.error().code == base::ErrorCode::kDeadlineExceeded);
+    if (is_silent && IsElsewhere(to.observed, page.ns)) continue;
     if (!reply) return tl::unexpected(reply.error());
     TRY(TakePage(std::move(page), reply->body, to.observed, read));
   }
@@ -264,7 +271,7 @@ Result<void> HandleReplies(const ReadChildren& action, const Replies& replies, A
   for (const api::Node& node : read.found.labelled_nodes) {
     to.observed.nodes.insert_or_assign(node.meta.key.name, node);
   }
-  AddUnlabelled(to.observed, read.found.cliques);
+  if (read.cliques_are_served) AddUnlabelled(to.observed, read.found.cliques);
   to.observed.evidence.children = std::move(read.found);
   return {};
 }
@@ -277,7 +284,7 @@ Requests RequestsOf(const ReadDaemons& action, const Observed& observed,
 Result<void> HandleReplies(const ReadDaemons& action, const Replies& replies, ActionProgress& read,
                            ReplyContext& to) {
   if (!TRY(TakePages(action, replies, read, to))) return {};
-  AddUnlabelled(to.observed, read.found.cliques);
+  if (read.cliques_are_served) AddUnlabelled(to.observed, read.found.cliques);
   to.observed.evidence.daemon_pods = std::move(read.found.daemon_pods);
   if (AreCliquesBehind(to.observed)) {
     to.observed.children.cliques = read.found.cliques;

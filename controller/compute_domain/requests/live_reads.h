@@ -33,6 +33,7 @@ struct ActionProgress {
   std::vector<Page> pages = {};  // Next pages. Empty at the start.
   Children found = {};
   std::optional<kube::ObjectMeta> owner = {};
+  bool cliques_are_served = true;  // False if discovery no longer lists them.
   // For patches. If PATCH is forbidden, the object is read and written with PUT.
   enum class Method { kPatch, kRead, kPut } method = Method::kPatch;
   http::Request put = {};  // Only for kPut.

@@ -299,7 +299,13 @@ Rollout PlanRollout(const Observed& observed, const Membership& membership, cons
     rollout.requeue_after.AtMost(std::max(rest, milliseconds(1)));
   }
   if (!rollout.failed.empty() || !observed.facts.rollout_stopped.empty()) return rollout;
-  if (observed.facts.MissingUntil("delete", kube::kPods)) return rollout;
+  if (const auto until = observed.facts.MissingUntil("delete", kube::kPods)) {
+    if (FindOutdated(observed).empty()) return rollout;
+    // No watch shows when the permission is granted.
+    const auto rest = std::max(*until - now.monotonic, base::Clock::TimePoint::duration(0));
+    rollout.requeue_after.AtMost(std::chrono::ceil<milliseconds>(rest));
+    return rollout;
+  }
   const Views& views = observed.facts.views;
   // Claims that cannot be read may be on any node. A node that is not known may lack its daemon.
   if (!views.claims_are_read && !MayRestartUnderJob(observed)) return rollout;

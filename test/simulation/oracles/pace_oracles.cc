@@ -470,7 +470,9 @@ std::string RepetitionOf(const RequestRecord& request) {
   const Target& target = request.target;
   const bool is_write = target.verb == "create" || target.verb == "patch" ||
                         target.verb == "update" || target.verb == "delete";
-  if (!is_write || request.status >= 300 || target.kind == nullptr) return "";
+  // A conflict ends when the cache is newer, or somebody answers so each time.
+  const bool counts = request.status < 300 || request.status == 409;
+  if (!is_write || !counts || target.kind == nullptr) return "";
   if (target.kind->kind == Kind::kLease || target.kind->kind == Kind::kEvent) return "";
   auto body = json::Parse(request.body.empty() ? "{}" : request.body);
   if (!body) return "";
