@@ -25,7 +25,11 @@ constexpr seconds kGivesUpWithin{75};
 // whatever it can read.
 class Electorate {
  public:
-  explicit Electorate(std::uint64_t seed) : random_(seed) {
+  // If `never_read` is not null, each read of that kind fails, from the start and for ever.
+  explicit Electorate(std::uint64_t seed, std::optional<Kind> never_read = {})
+      : random_(seed),
+        is_out_(never_read.has_value()),
+        refused_(never_read.value_or(Kind::kComputeDomain)) {
     for (std::size_t slot = 0; slot < 2; ++slot) {
       replicas_.emplace_back();
       Start(slot, {});
@@ -69,6 +73,7 @@ class Electorate {
     return lease ? (*lease)["spec"]["holderIdentity"].AsString() : "";
   }
   [[nodiscard]] int changes() const { return changes_; }
+  [[nodiscard]] Cluster& cluster() { return cluster_; }
   // Returns how long one of ours led at most without a ComputeDomain that it could read.
   [[nodiscard]] std::chrono::microseconds led_blind() const { return led_blind_; }
 
@@ -92,7 +97,8 @@ class Electorate {
   }
   [[nodiscard]] bool IsRefused(const http::Request& request) const {
     const KindInfo* kind = ParseTarget(request.method, request.path).kind;
-    return is_out_ && kind != nullptr && kind->kind == Kind::kComputeDomain;
+    return is_out_ && request.method == http::Method::kGet && kind != nullptr &&
+           kind->kind == refused_;
   }
   [[nodiscard]] seconds DrawMinutes() { return seconds(60 + random_() % 180); }
 
@@ -138,6 +144,7 @@ class Electorate {
   std::optional<kube::LeaderElector> nvidias_;
   base::Clock::TimePoint nvidias_until_ = {};
   bool is_out_ = false;
+  Kind refused_ = Kind::kComputeDomain;  // Cannot be read while `is_out_`.
   Time out_since_ = {};
   std::string leader_;
   int changes_ = 0;
@@ -163,8 +170,30 @@ TEST(Leadership, REV4_K8_AmongOurs_NobodyLeadsBlindly) {
     Electorate electorate(seed);
     electorate.RunWithOutages(minutes(30));
     EXPECT_LE(electorate.led_blind(), kGivesUpWithin) << "seed " << seed;
+    EXPECT_LE(electorate.changes(), 5) << "seed " << seed << ": each gives up ever more rarely";
     electorate.RunFor(minutes(11));
     EXPECT_NE(electorate.Holder(), "") << "the longest wait is ten minutes";
+  }
+}
+
+// What needs the kind waits, and all else is done. Nobody gives the Lease up.
+TEST(Leadership, REV4_K8_KindThatIsNeverRead_HoldsUpWhatNeedsIt) {
+  const kube::ObjectKey key = {.ns = "train", .name = "job"};
+  for (const Kind kind : {Kind::kDaemonSet, Kind::kClaimTemplate, Kind::kClique, Kind::kPod,
+                          Kind::kClaim, Kind::kNode, Kind::kSlice}) {
+    SCOPED_TRACE(Describe(kind).resource.plural);
+    Electorate electorate(1, kind);
+    electorate.cluster().AddNamespace(key.ns);
+    electorate.cluster().CreateDomain(key, "channel");
+    electorate.RunFor(minutes(30));
+    EXPECT_TRUE(electorate.Holder().starts_with("controller-"));
+    EXPECT_EQ(electorate.changes(), 0);
+    const ObjectStore& store = electorate.cluster().store();
+    const bool is_child = kind == Kind::kDaemonSet || kind == Kind::kClaimTemplate;
+    EXPECT_EQ(store.Live(Kind::kDaemonSet).size(), is_child ? 0U : 1U);
+    EXPECT_EQ(store.Live(Kind::kClaimTemplate).size(), is_child ? 0U : 2U);
+    const json::Value& status = store.Get(Kind::kComputeDomain, key)->value()["status"];
+    EXPECT_EQ(status["status"].AsString(), is_child ? "NotReady" : "Ready");
   }
 }
 
