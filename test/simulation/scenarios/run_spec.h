@@ -17,7 +17,8 @@ enum class Fault {
   kNone,
   kCrashBefore,      // The process dies; the request never leaves.
   kCrashAfter,       // The request takes effect, and the process dies before the reply.
-  kReplyLost,        // The request takes effect, and no reply arrives.
+  kReplyLost,        // The request takes effect, and no reply arrives. At even requests: a proxy
+                     // answers 504 with a Retry-After.
   kConflict,         // 409; nothing happens. Writes only.
   kForbidden,        // 403; nothing happens.
   kTooManyRequests,  // 429 with a Retry-After of one second; nothing happens.

@@ -124,6 +124,10 @@ http::Response Missing(Fault fault) {
   http::Response response;
   if (fault == Fault::kForbidden) reply = Failed(403, "Forbidden", "not today");
   if (fault == Fault::kServerError) reply = Failed(500, "InternalError", "etcd has no leader");
+  if (fault == Fault::kReplyLost) {
+    reply = Failed(504, "Timeout", "no reply from upstream");
+    response.retry_after = seconds(1);
+  }
   if (FailsReads(fault)) reply = Failed(503, "ServiceUnavailable", "a shard is down");
   if (fault == Fault::kTooManyRequests) {
     reply = Failed(429, "TooManyRequests", "too many requests");
@@ -533,6 +537,7 @@ base::Result<Reply> World::InjectFault(const std::string& client, const http::Re
       throw ProcessDied();
     case Fault::kReplyLost: {
       (void)serve();
+      if (spec_.at % 2 == 0) return Reply(Missing(spec_.fault));
       const bool is_write = request.method != http::Method::kGet;
       return base::Fail(
           is_write ? base::ErrorCode::kUnknownOutcome : base::ErrorCode::kDeadlineExceeded,
