@@ -73,8 +73,6 @@ constexpr std::chrono::minutes kMinute{1};
 // An action with this delay was undone eight times in a row.
 constexpr std::chrono::seconds kUndoneFrom{1};
 constexpr std::chrono::seconds kLasting{10};  // It has failed for twice as long.
-bool HasConflict(const Retry& retry) { return retry.is_conflict && retry.HasFailed(); }
-
 struct Apply {
   Memory& memory;
   const TimePoint now;
@@ -114,14 +112,14 @@ struct Apply {
     Retry& retry = memory.retries[delayed.action];
     retry.is_wanted = true;
     if (delayed.is_waiting) {
-      retry.until = HasConflict(retry) ? delayed.until : std::max(retry.until, delayed.until);
+      retry.until = retry.is_conflict ? delayed.until : std::max(retry.until, delayed.until);
       return;
     }
     retry.is_first = !retry.HasFailed();
     // Nobody has changed the object, so a newer cache will not help, or it did not help before.
     const auto delay = retry.backoff.delay();
     const bool is_refused =
-        HasConflict(retry) &&
+        retry.is_conflict &&
         (delay > kConflict.most || (delay == kConflict.most && delayed.version == retry.version));
     const bool passes = delayed.is_conflict && !is_refused;
     const auto least =

@@ -229,6 +229,9 @@ TEST(NextMemory, REV4_K2_ActionThatConflictsWithNoChange_WaitsEverLongerAndIsTol
   const Retry& retry = memory.retries.at("a");
   EXPECT_EQ(retry.until, Time() + seconds(30));
   EXPECT_EQ(retry.until_newer, Time() + seconds(1)) << "for a newer object";
+  const Memory waits =
+      After(ActionDelayed{.action = "a", .is_waiting = true, .until = retry.until_newer}, memory);
+  EXPECT_EQ(waits.retries.at("a").until, Time() + seconds(1)) << "it is there";
   ASSERT_TRUE(retry.failure);
   EXPECT_EQ(retry.failure->message, "no");
 }

@@ -236,6 +236,16 @@ TEST(PlanRoll, C20_WhoMayNotDeletePodsReplacesNone) {
   EXPECT_EQ(Replaced(observed), Names());
 }
 
+// No watch shows the grant.
+TEST(PlanRoll, C20_WhoMayNotDeletePodsLooksAgainWhileAnyIsOutdated) {
+  Observed observed = Outdated();
+  observed.facts.missing_permissions[{.verb = "delete", .resource = "pods"}] =
+      Now().monotonic + std::chrono::minutes(3);
+  EXPECT_EQ(RollOf(observed).requeue_after, std::chrono::minutes(3));
+  for (api::DaemonPod& pod : observed.children.daemon_pods) pod.template_hash = "new";
+  EXPECT_FALSE(RollOf(observed).requeue_after);
+}
+
 TEST(PlanRoll, C5_R2_ThatACliqueIsIdleIsNotBelievedOfACache) {
   Observed observed = OutdatedByDefault();
   const std::vector<api::ResourceClaim> claims = std::exchange(observed.children.claims, {});

@@ -27,7 +27,7 @@ struct DriverFiles {
 [[nodiscard]] DriverFiles FindDriverFiles(const std::string& root, const std::string& version,
                                           const std::vector<std::string>& more = {});
 
-// Returns what is wrong if no library of the driver was found, and how to mend it. Empty if one
+// Returns what is wrong if no library of the driver was found, and how to fix it. Empty if one
 // was.
 [[nodiscard]] std::string LibrariesTrouble(const DriverFiles& files, const std::string& root,
                                            const std::string& version);

@@ -31,7 +31,7 @@ std::string FindDue(const GroundTruth& truth, const SystemUnderTest& system, con
            set.second->Label(kDomainLabel) == domain.uid();
   });
   if (!has_set) return "the DaemonSet of " + DaemonName(domain.uid());
-  // Whoever has a template's name keeps it.
+  // Another object of a template's name keeps it.
   const std::string& name =
       domain.value()["spec"]["channel"]["resourceClaimTemplate"]["name"].AsString();
   for (const kube::ObjectKey& key :

@@ -203,6 +203,17 @@ TEST(FindRestarted, WhatThisProcessSaidItselfIsNotKeptForTheNextClaim) {
   EXPECT_FALSE(FindRestarted(observed));
 }
 
+// Another client has taken the condition away.
+TEST(FindRestarted, WhatAnotherSawIsSaidInOwnWordsIfItsWordsAreGone) {
+  Observed observed = WithAJob();
+  Write(observed, SharingIssue{.reason = api::kReasonImexRestarted, .says = " words"});
+  observed.memory = NextMemory(observed, fixtures::Now());
+  EXPECT_EQ(FindRestarted(observed)->says, " words");
+  observed.domain->status.conditions.clear();
+  EXPECT_TRUE(FindRestarted(observed)->says.starts_with(
+      " IMEX was started again under pods that use it. "));
+}
+
 TEST(FindRestarted, AMessageThatIsTooLongIsNotKept) {
   Observed observed = WithAJob();
   Write(observed,
