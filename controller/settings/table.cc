@@ -363,7 +363,8 @@ constexpr auto kTable = std::to_array<Setting>({
     Field("daemons.imex.authSecret", kText, "none",
           "Secret in the driver namespace with `tls.key`, `tls.crt` and `ca.crt`. Its name begins "
           "with `cdom-imex-`, or the policy `cdom-controller-account` refuses it. All daemons use "
-          "it. The certificate must name each `compute-domain-daemon-NNNN`, with four digits",
+          "it. The certificate must name `compute-domain-daemon-0000`, for which daemons ask each "
+          "other",
           [](const Value& v, Settings& s) { s.daemons.keys_secret = v.AsString(); }),
     Flag("--max-nodes-per-imex-domain", "MAX_NODES_PER_IMEX_DOMAIN", kDaemons,
          "Maximum number of nodes in a clique (18)",

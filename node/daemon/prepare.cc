@@ -27,6 +27,8 @@ constexpr std::chrono::milliseconds kAskAgain{100};
 constexpr std::chrono::seconds kYoung{30};
 constexpr std::chrono::seconds kPatience{5};
 constexpr std::size_t kSaidMax = 200;
+// A name that the certificate has, whichever domain the daemon is of.
+constexpr const char* kCertifiedName = "compute-domain-daemon-0000";
 
 // For map_error: adds what to do.
 auto Advise(std::string advice) {
@@ -54,7 +56,9 @@ Result<imex::ConfigKeys> ConfigKeysOf(const Settings& settings) {
   if (!settings.encrypts) return keys;
   keys.insert(keys.end(), {{"IMEX_ENABLE_AUTH_ENCRYPTION", "1"},
                            {"IMEX_AUTH_ENCRYPTION_MODE", "SSL_TLS"},
-                           {"IMEX_AUTH_SOURCE", "FILE"}});
+                           {"IMEX_AUTH_SOURCE", "FILE"},
+                           // All daemons have one certificate, and names differ between domains.
+                           {"IMEX_SECURITY_TARGET_OVERRIDE", kCertifiedName}});
   const std::array<std::array<const char*, 3>, 3> files = {
       {{"tls.key", "IMEX_SERVER_KEY", "IMEX_CLIENT_KEY"},
        {"tls.crt", "IMEX_SERVER_CERT", "IMEX_CLIENT_CERT"},

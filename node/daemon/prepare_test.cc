@@ -81,7 +81,9 @@ TEST_F(PrepareTest, REV3_N7_EncryptionIsInTheConfigurationWithItsKeys) {
   EXPECT_EQ(Wrong(), "");
   EXPECT_EQ(Read("imexd.cfg"), "IMEX_ENABLE_AUTH_ENCRYPTION=1\nIMEX_SERVER_KEY=" + folder_ +
                                    "/tls.key\nIMEX_AUTH_ENCRYPTION_MODE=SSL_TLS\n"
-                                   "IMEX_AUTH_SOURCE=FILE\nIMEX_CLIENT_KEY=" +
+                                   "IMEX_AUTH_SOURCE=FILE\n"
+                                   "IMEX_SECURITY_TARGET_OVERRIDE=compute-domain-daemon-0000\n"
+                                   "IMEX_CLIENT_KEY=" +
                                    folder_ + "/tls.key\nIMEX_SERVER_CERT=" + folder_ +
                                    "/tls.crt\nIMEX_CLIENT_CERT=" + folder_ +
                                    "/tls.crt\nIMEX_SERVER_CERT_AUTH=" + folder_ +
