@@ -20,6 +20,8 @@ using Hashes = std::map<kube::Uid, std::string>;
 
 // If the cache still shows the pod after this time, an unconfirmed deletion did not happen.
 constexpr std::chrono::seconds kShownWithin{10};
+// A domain that ends its part of the rollout wakes one that waits, unless its process has ended.
+constexpr std::chrono::minutes kLooksForRoom{5};
 
 // Returns the template hashes of the domain's DaemonSets that cdom created, by UID. A pod is
 // compared only with its own set. The hash of a set by another controller, such as NVIDIA's, is
@@ -319,6 +321,7 @@ Rollout PlanRollout(const Observed& observed, const Membership& membership, cons
   });
   if (!observed.facts.rollout_has_room && !any_is_under_way) {
     rollout.waits_for_room = true;
+    rollout.requeue_after.AtMost(kLooksForRoom);
     return rollout;
   }
   const bool needs_claims = !observed.evidence.claims && !MayRestartUnderJob(observed);

@@ -524,6 +524,7 @@ TEST(PlanRoll, REV3_F6_PodThatIsDueWaitsForRoomAndReadsNothing) {
   observed.facts.rollout_has_room = false;
   const Rollout rollout = RollOf(observed);
   EXPECT_TRUE(rollout.waits_for_room);
+  EXPECT_EQ(rollout.requeue_after, std::chrono::minutes(5)) << "if nobody wakes it";
   EXPECT_TRUE(rollout.actions.empty() && !rollout.needs_daemons);
 }
 
