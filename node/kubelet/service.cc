@@ -178,9 +178,10 @@ class Dra final : public Version::Service {
     CallRoom& room = calls_.RoomFor(names, prepares);
     if (!room.Enter(names)) {
       --calls_.open;
-      return FinishWith(context,
-                        Refused(grpc::RESOURCE_EXHAUSTED,
-                                "64 claims wait on this node already; the kubelet retries"));
+      return FinishWith(
+          context,
+          Refused(grpc::RESOURCE_EXHAUSTED,
+                  "64 claims or 256 calls wait on this node already; the kubelet retries"));
     }
     auto* call = new PendingCall();
     const auto finish = [this, put, call, names, &room](const Answers& answers) {

@@ -16,6 +16,8 @@ IFS=: read -r -a library_folders <<<"${NVIDIA_DRIVER_LIBRARY_PATHS:-}"
 library_folders+=(/ /usr/lib64 /usr/lib/x86_64-linux-gnu /usr/lib/aarch64-linux-gnu /lib64 /lib/x86_64-linux-gnu
   /lib/aarch64-linux-gnu /usr/lib /lib /usr/local/glibc/usr/lib)
 
+program_folders=(/ /opt/bin /usr/bin /usr/sbin /bin /sbin /usr/local/bin /usr/local/sbin)
+
 first() {  # first FILE FOLDER...: where it is under the root
   local folder
   for folder in "${@:2}"; do
@@ -30,7 +32,7 @@ first() {  # first FILE FOLDER...: where it is under the root
 # What is missing yet, and what to do about it; fails if nothing is.
 missing() {
   local smi library output
-  smi=$(first nvidia-smi . opt/bin usr/bin usr/sbin bin sbin) || {
+  smi=$(first nvidia-smi "${program_folders[@]}") || {
     printf 'nvidia-smi does not exist under %s: install the driver on the node, or correct nvidiaDriverRoot' "${NVIDIA_DRIVER_ROOT:-/}"
     return 0
   }

@@ -78,25 +78,32 @@ void FindLibraries(const std::string& root, const std::string& version,
 }
 
 void FindPrograms(const std::string& root, DriverFiles& files) {
+  const std::string base = root == "/" ? "" : root;
   for (const std::string_view program : kPrograms) {
     for (const std::string_view folder : kProgramFolders) {
       const std::string path = std::string(folder).append("/").append(program);
+      const auto file = nvml::ResolveIn(root, path);
       std::error_code error;
-      if (!fs::is_regular_file(root + path, error)) continue;
-      files.programs.push_back(path);
+      if (!file || !fs::is_regular_file(base + *file, error)) continue;
+      files.programs.push_back({.path = path, .file = *file});
       break;
     }
   }
 }
 
 void FindOthers(const std::string& root, const std::string& version, DriverFiles& files) {
+  const std::string base = root == "/" ? "" : root;
   const std::string firmware = "/lib/firmware/nvidia/" + version;
-  for (const std::string& name : NamesIn(root + firmware)) {
-    if (name.starts_with("gsp")) files.others.push_back(firmware + "/" + name);
+  const std::string folder = nvml::ResolveIn(root, firmware).value_or(firmware);
+  for (const std::string& name : NamesIn(base + folder)) {
+    if (!name.starts_with("gsp")) continue;
+    files.others.push_back({.path = firmware + "/" + name, .file = folder + "/" + name});
   }
   for (const std::string_view socket : kSockets) {
+    const auto file = nvml::ResolveIn(root, std::string(socket));
     std::error_code error;
-    if (fs::is_socket(root + std::string(socket), error)) files.others.emplace_back(socket);
+    if (!file || !fs::is_socket(base + *file, error)) continue;
+    files.others.push_back({.path = std::string(socket), .file = *file});
   }
 }
 
@@ -174,8 +181,8 @@ DriverFiles FindDriverFiles(const std::string& root, const std::string& version,
   const std::string base = root == "/" ? "" : root;
   DriverFiles files;
   FindLibraries(root, version, more, files);
-  FindPrograms(base, files);
-  FindOthers(base, version, files);
+  FindPrograms(root, files);
+  FindOthers(root, version, files);
   FindDevices(base, files);
   return files;
 }
@@ -230,8 +237,8 @@ cdi::Spec BaseSpec(const DriverFiles& files, const BaseSpecOptions& options) {
       mount(library.path, FolderOf(library.path) + "/" + name);
     }
   }
-  for (const std::string& path : files.programs) mount(path, path);
-  for (const std::string& path : files.others) mount(path, path);
+  for (const DriverFiles::File& program : files.programs) mount(program.file, program.path);
+  for (const DriverFiles::File& other : files.others) mount(other.file, other.path);
   if (!options.hook.empty()) {
     AddHooks(files, options, edits);
     for (const DriverFiles::Library& library : files.libraries) {

@@ -16,9 +16,14 @@ struct DriverFiles {
     std::string path = {};                // "/usr/lib64/libcuda.so.580.1".
     std::vector<std::string> names = {};  // Links to it in the same folder, "libcuda.so.1".
   };
+  struct File {
+    std::string path = {};  // In containers, "/usr/bin/nvidia-smi".
+    std::string file =
+        {};  // Where it is: links are followed as if the root were the file system's.
+  };
   std::vector<Library> libraries = {};
-  std::vector<std::string> programs = {};
-  std::vector<std::string> others = {};  // Firmware, and sockets of host services.
+  std::vector<File> programs = {};
+  std::vector<File> others = {};  // Firmware, and sockets of host services.
   std::vector<cdi::DeviceNode> devices = {};
 };
 

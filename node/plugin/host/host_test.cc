@@ -153,13 +153,39 @@ TEST_F(OnAHost, REV3_PartitionsMatterWhereTheSwitchesAreTheHosts) {
   EXPECT_EQ(Read("B200,0,2,0,0,0", needs)->clique, "");
 }
 
+std::vector<std::string> MountsOf(const cdi::Spec& spec) {
+  std::vector<std::string> mounts;
+  for (const cdi::Mount& mount : spec.edits.mounts) {
+    mounts.push_back(mount.host_path + " " + mount.container_path);
+  }
+  return mounts;
+}
+
+std::vector<std::string> PathsOf(const std::vector<DriverFiles::File>& files) {
+  std::vector<std::string> paths;
+  for (const DriverFiles::File& file : files) paths.push_back(file.path);
+  return paths;
+}
+
+// As Debian's alternatives do it. A container runtime would follow the link on the host.
+TEST_F(OnANode, REV4_P7_ProgramBehindAnAbsoluteLinkIsTheDrivers) {
+  Put("root/etc/alternatives/smi", "");
+  fs::create_directories(Path("root/usr/bin"));
+  fs::create_symlink("/etc/alternatives/smi", Path("root/usr/bin/nvidia-smi"));
+  const DriverFiles files = FindDriverFiles(Path("root"), "580.1");
+  ASSERT_EQ(PathsOf(files.programs), std::vector<std::string>{"/usr/bin/nvidia-smi"});
+  EXPECT_EQ(files.programs[0].file, "/etc/alternatives/smi");
+  EXPECT_EQ(MountsOf(BaseSpec(files, {.host_root = "/run/driver"})),
+            std::vector<std::string>{"/run/driver/etc/alternatives/smi /usr/bin/nvidia-smi"});
+}
+
 TEST_F(OnANode, REV3_N23_FilesInTheRootItselfAreFound) {
   Put("root/libcuda.so.580.1", "");
   Put("root/nvidia-imex", "");
   const DriverFiles files = FindDriverFiles(Path("root"), "580.1");
   ASSERT_EQ(files.libraries.size(), 1U);
   EXPECT_EQ(files.libraries[0].path, "/libcuda.so.580.1");
-  EXPECT_EQ(files.programs, std::vector<std::string>{"/nvidia-imex"});
+  EXPECT_EQ(PathsOf(files.programs), std::vector<std::string>{"/nvidia-imex"});
   EXPECT_EQ(BaseSpec(files, {}).edits.env, std::vector<std::string>{"LD_LIBRARY_PATH=/"});
 }
 
@@ -176,7 +202,7 @@ TEST_F(OnANode, TheDriversFilesAreFoundByItsVersion) {
   ASSERT_EQ(files.libraries.size(), 1U);
   EXPECT_EQ(files.libraries[0].path, "/usr/lib64/libcuda.so.580.1");
   EXPECT_EQ(files.libraries[0].names, (std::vector<std::string>{"libcuda.so", "libcuda.so.1"}));
-  EXPECT_EQ(files.programs,
+  EXPECT_EQ(PathsOf(files.programs),
             (std::vector<std::string>{"/usr/bin/nvidia-imex", "/opt/bin/nvidia-imex-ctl"}));
 }
 
@@ -203,21 +229,13 @@ TEST_F(OnANode, REV3_N12_ProgramsAreFoundWhereAnAdministratorInstalls) {
   Put("root/usr/local/bin/nvidia-imex", "");
   Put("root/usr/local/sbin/nvidia-imex-ctl", "");
   EXPECT_EQ(
-      FindDriverFiles(Path("root"), "580.1").programs,
+      PathsOf(FindDriverFiles(Path("root"), "580.1").programs),
       (std::vector<std::string>{"/usr/local/bin/nvidia-imex", "/usr/local/sbin/nvidia-imex-ctl"}));
 }
 
 const DriverFiles kFiles = {
     .libraries = {{.path = "/usr/lib64/libcuda.so.580.1", .names = {"libcuda.so.1"}}},
-    .programs = {"/usr/bin/nvidia-imex"}};
-
-std::vector<std::string> MountsOf(const cdi::Spec& spec) {
-  std::vector<std::string> mounts;
-  for (const cdi::Mount& mount : spec.edits.mounts) {
-    mounts.push_back(mount.host_path + " " + mount.container_path);
-  }
-  return mounts;
-}
+    .programs = {{.path = "/usr/bin/nvidia-imex", .file = "/usr/bin/nvidia-imex"}}};
 
 TEST(BaseSpec, ADaemonIsGivenProgramsAndLibrariesFromWhereTheHostHasThem) {
   const cdi::Spec spec = BaseSpec(kFiles, {.host_root = "/run/nvidia", .driver_version = "580.1"});

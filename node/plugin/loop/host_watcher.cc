@@ -1,5 +1,7 @@
 #include "node/plugin/loop/host_watcher.h"
 
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "node/cdi/files.h"
@@ -23,7 +25,6 @@ constexpr base::BackoffPolicy kSoon = {.first = std::chrono::seconds(2),
                                        .most = std::chrono::seconds(10)};
 constexpr base::BackoffPolicy kRetry = {.first = std::chrono::seconds(2),
                                         .most = std::chrono::minutes(1)};
-constexpr const char* kOwnHook = "/usr/bin/nvidia-cdi-hook";
 
 Result<HostWatcher::Read> HostWatcher::ReadAll(const Settings& settings, const HostPaths& paths,
                                                const std::string& hook) {
@@ -56,7 +57,11 @@ Result<HostWatcher::Read> HostWatcher::ReadAll(const Settings& settings, const H
 void HostWatcher::Turn() {
   const TimePoint now = state_.clock.Now();
   // Containers that start again in place need the files of now, and no claim asks for them.
-  const bool is_lost = state_.host && !state_.HasDriverSpec();
+  std::error_code ignored;
+  const bool is_own = hook_ && !hook_->empty() && state_.settings.hook.empty();
+  const bool has_lost_hook = is_own && !std::filesystem::exists(*hook_, ignored);
+  if (has_lost_hook) hook_.reset();
+  const bool is_lost = state_.host && (has_lost_hook || !state_.HasDriverSpec());
   if (state_.host && !reading_ && now >= look_next_) {
     look_next_ = now + kLookPeriod;
     static_cast<void>(state_.NoticeOtherDriver());
@@ -66,7 +71,7 @@ void HostWatcher::Turn() {
   if (reading_ || (now < next_ && !is_outdated)) return;
   const Settings& settings = state_.settings;
   if (!hook_) {
-    auto copied = settings.hook.empty() ? CopyProgram(settings.Folder(), kOwnHook)
+    auto copied = settings.hook.empty() ? CopyProgram(settings.Folder(), own_hook_)
                                         : Result<std::string>(settings.hook);
     const bool is_there = copied || copied.error().code == ErrorCode::kNotFound;
     if (!is_there) {

@@ -21,9 +21,11 @@ class HostWatcher {
  public:
   // `reader` may have capabilities that the driver needs for its first read. After a complete read
   // it drops all, unless the settings keep them.
-  explicit HostWatcher(PluginState& state, std::unique_ptr<base::SerialExecutor> reader =
-                                               std::make_unique<base::SerialExecutor>())
-      : state_(state), reader_(std::move(reader)) {}
+  explicit HostWatcher(
+      PluginState& state,
+      std::unique_ptr<base::SerialExecutor> reader = std::make_unique<base::SerialExecutor>(),
+      std::string own_hook = "/usr/bin/nvidia-cdi-hook")
+      : state_(state), own_hook_(std::move(own_hook)), reader_(std::move(reader)) {}
 
   void Turn();
   [[nodiscard]] TimePoint next() const { return reading_ ? TimePoint::max() : next_; }
@@ -46,6 +48,7 @@ class HostWatcher {
   [[nodiscard]] base::Result<void> RenumberClaims();
 
   PluginState& state_;
+  const std::string own_hook_;  // Of the image.
   TimePoint next_ = {};
   TimePoint look_next_ = {};  // For another driver.
   bool reading_ = false;

@@ -243,6 +243,21 @@ TEST_F(HostWatcherTest, REV4_P11_CdiFileOfTheDriverThatIsLostOrChanged_IsWritten
   EXPECT_TRUE(state_->HasDriverSpec());
 }
 
+// The CDI file of the driver names it.
+TEST_F(HostWatcherTest, REV4_P11_HookThatIsLost_IsCopiedAgain) {
+  MakeGpu();
+  Put("image/nvidia-cdi-hook", "program");
+  settings_.hook.clear();
+  fs::create_directories(settings_.Folder());
+  watcher_.emplace(*state_, std::make_unique<base::SerialExecutor>(),
+                   Path("image/nvidia-cdi-hook"));
+  static_cast<void>(Read());
+  const std::string copy = settings_.Folder() + "/nvidia-cdi-hook";
+  ASSERT_TRUE(fs::remove(copy));
+  static_cast<void>(Read());
+  EXPECT_TRUE(fs::exists(copy));
+}
+
 TEST_F(HostWatcherTest, REV4_P11_CdiFileBeforeTheDriverIsRead_MustBeASpec) {
   MakeGpu();
   static_cast<void>(Read());

@@ -88,8 +88,9 @@ void ProbeImex(const ProbeContext& context, NodeProbe& found) {
     found.files_trouble = LibrariesTrouble(files, settings.driver_root, found.driver_version);
   }
   const auto has = [&](const std::string& name) {
-    return std::ranges::any_of(files.programs,
-                               [&](const std::string& path) { return path.ends_with("/" + name); });
+    return std::ranges::any_of(files.programs, [&](const DriverFiles::File& program) {
+      return program.path.ends_with("/" + name);
+    });
   };
   found.has_imex = has("nvidia-imex");
   found.has_ctl = has("nvidia-imex-ctl");

@@ -84,12 +84,16 @@ scripts_of_a_node_find_what_they_call() {
 }
 
 # By one list, or the one waits for ever where the other works.
-nvidias_chart_waits_for_the_library_where_the_plugin_looks_for_it() {
-  local plugins scripts
-  plugins=$(sed -n '/kLibraryFolders = /,/});/p' "$repo/node/nvml/library.h" | grep -oE '"/[a-z0-9/_-]*"' | tr -d '"')
-  scripts=$(sed -n '/^library_folders+=(/,/)/p' "$repo/node/plugin/prestart.sh" | grep -oE '/[a-z0-9/_-]*')
-  (($(wc -l <<<"$plugins") >= 10)) || { echo "the plugin looks in: $plugins"; return 1; }
-  diff <(echo "$plugins") <(echo "$scripts")
+nvidias_chart_waits_for_files_where_the_plugin_looks_for_them() {
+  looks_in "$(folders_in kLibraryFolders "$repo/node/nvml/library.h")" '/^library_folders+=(/,/)/p' 10
+  looks_in "/ $(folders_in kProgramFolders "$repo/node/plugin/host/base_spec.cc")" '/^program_folders=(/,/)/p' 8
+}
+folders_in() { sed -n "/$1 = /,/};\|});/p" "$2" | grep -oE '"/[a-z0-9/_-]*"' | tr -d '"' | xargs; }
+looks_in() {  # looks_in FOLDERS PART-OF-THE-SCRIPT HOW-MANY
+  local scripts
+  scripts=$(sed -n "$2" "$repo/node/plugin/prestart.sh" | grep -oE '/[a-z0-9/_-]*' | xargs)
+  (($(wc -w <<<"$1") == $3)) || { echo "the plugin looks in: $1"; return 1; }
+  diff <(echo "$1") <(echo "$scripts")
 }
 
 # As NVIDIA's chart does it, with the driver's root in another folder than the image's.
@@ -152,7 +156,7 @@ check programs_run_with_nothing_but_the_image_and_are_found_by_bash
 check the_kubelet_plugin_says_what_it_takes_and_refuses_what_it_does_not
 check what_the_plugin_hands_to_daemons_is_there
 check scripts_of_a_node_find_what_they_call
-check nvidias_chart_waits_for_the_library_where_the_plugin_looks_for_it
+check nvidias_chart_waits_for_files_where_the_plugin_looks_for_them
 check nvidias_chart_waits_by_its_script_until_the_nodes_driver_is_of_use
 check libraries_are_all_inside
 check the_c_library_is_there_whole
