@@ -17,6 +17,21 @@ using std::chrono::seconds;
 constexpr seconds kServesWithin{75};
 constexpr seconds kLongestRetry{30};  // Of a write that was refused.
 
+// Returns whether any object is of the domain, or may be: a claim in its namespace.
+bool HasRemains(const GroundTruth& truth, const Object& domain) {
+  for (const Kind kind :
+       {Kind::kDaemonSet, Kind::kClaimTemplate, Kind::kClique, Kind::kPod, Kind::kNode}) {
+    const bool has_any = std::ranges::any_of(truth.Live(kind), [&](const auto& object) {
+      return DomainOf(kind, *object.second) == domain.uid();
+    });
+    if (has_any) return true;
+  }
+  return std::ranges::any_of(truth.Live(Kind::kClaim), [&](const auto& claim) {
+    return claim.first.ns == domain.key().ns ||
+           DomainOf(Kind::kClaim, *claim.second) == domain.uid();
+  });
+}
+
 // Returns what the write is that the domain waits for. Empty if there is none.
 std::string FindDue(const GroundTruth& truth, const SystemUnderTest& system, const Object& domain,
                     Time now) {
@@ -24,8 +39,14 @@ std::string FindDue(const GroundTruth& truth, const SystemUnderTest& system, con
   const bool is_seen =
       now > system.unreadable_until || (!system.unreadable.contains("daemonsets") &&
                                         !system.unreadable.contains("resourceclaimtemplates"));
-  if (domain.deleting() || !is_seen) return "";
-  if (!domain.HasFinalizer(kFinalizer)) return "the finalizer of " + kube::ToString(domain.key());
+  const std::string finalizer = "the finalizer of " + kube::ToString(domain.key());
+  if (domain.deleting()) {
+    const bool is_over = now > system.unreadable_until || system.unreadable.empty();
+    const bool is_due = is_over && domain.HasFinalizer(kFinalizer) && !HasRemains(truth, domain);
+    return is_due ? finalizer : "";
+  }
+  if (!is_seen) return "";
+  if (!domain.HasFinalizer(kFinalizer)) return finalizer;
   const bool has_set = std::ranges::any_of(truth.Live(Kind::kDaemonSet), [&](const auto& set) {
     return RoleOf(truth, system, Kind::kDaemonSet, *set.second) == Role::kDaemonSet &&
            set.second->Label(kDomainLabel) == domain.uid();

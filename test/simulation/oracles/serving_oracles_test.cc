@@ -121,6 +121,14 @@ TEST_F(ServingOraclesTest, S24ExcusesAFault_ButNotAKindThatCannotBeRead) {
   EXPECT_TRUE(Contains(Check(LeaderServes), "has not written the finalizer of other/new"));
 }
 
+TEST_F(ServingOraclesTest, S24SeesADeletedDomainOfWhichNothingIsLeft) {
+  AddDomain();
+  Admit({.ns = "other", .name = "new"});
+  cluster.DeleteDomain({.ns = "other", .name = "new"});
+  Lead(seconds(110));  // Its finalizer was written at first.
+  EXPECT_TRUE(Contains(Check(LeaderServes), "has not written the finalizer of other/new"));
+}
+
 TEST_F(ServingOraclesTest, S24AsksNothingForADomainThatIsBeingDeleted) {
   AddDomain();
   store().Edit("user", Kind::kComputeDomain, {.ns = "other", .name = "new"}, [](Value& domain) {
