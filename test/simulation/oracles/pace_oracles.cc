@@ -465,18 +465,21 @@ void LeaveOutVersions(Value& body) {
   body = std::move(operations);
 }
 
-// Returns what a successful write of the controller changes, and to what. Empty for other requests.
+// Returns what a write of the controller changes, and to what. Of a conflict also which version it
+// was for. Empty for other requests.
 std::string RepetitionOf(const RequestRecord& request) {
   const Target& target = request.target;
   const bool is_write = target.verb == "create" || target.verb == "patch" ||
                         target.verb == "update" || target.verb == "delete";
-  // A conflict ends when the cache is newer, or somebody answers so each time.
-  const bool counts = request.status < 300 || request.status == 409;
+  // A conflict ends when the cache is newer, or somebody answers so each time. A name that is taken
+  // is tried again at the pace of the read that shows by whom.
+  const bool is_conflict = request.status == 409 && target.verb != "create";
+  const bool counts = request.status < 300 || is_conflict;
   if (!is_write || !counts || target.kind == nullptr) return "";
   if (target.kind->kind == Kind::kLease || target.kind->kind == Kind::kEvent) return "";
   auto body = json::Parse(request.body.empty() ? "{}" : request.body);
   if (!body) return "";
-  LeaveOutVersions(*body);
+  if (request.status < 300) LeaveOutVersions(*body);
   return request.ToString() + " " + json::Serialize(*body);
 }
 
