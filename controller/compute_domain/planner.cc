@@ -302,8 +302,7 @@ void Planner::RequeueDeletion(RequeueAfter& requeue_after) {
 void Planner::RequeueMissingPermission(RequeueAfter& requeue_after) const {
   const auto until = observed_.facts.MissingUntil("delete", api::kComputeDomainCliques);
   if (!until || observed_.children.cliques.empty()) return;
-  const auto rest = std::max(*until - now_.monotonic, base::Clock::TimePoint::duration(0));
-  requeue_after.AtMost(std::chrono::ceil<milliseconds>(rest));
+  requeue_after.AtMostUntil(*until, now_.monotonic);
 }
 
 api::DomainStatus Planner::DecideStatus() {

@@ -176,6 +176,10 @@ Result<std::vector<Fabric>> Library::Fabrics() const {
   return fabrics;
 }
 
+std::string Under(const std::string& root, const std::string& path) {
+  return root == "/" ? path : root + path;
+}
+
 std::optional<std::string> ResolveIn(const std::string& root, const std::string& path) {
   const base::OpenFile folder(root, O_PATH | O_DIRECTORY);
   open_how how = {};
@@ -211,11 +215,10 @@ std::vector<std::string> LibraryFolders(const std::string& root,
 }
 
 Result<std::string> FindLibrary(const std::string& root, const std::vector<std::string>& more) {
-  const std::string base = root == "/" ? "" : root;
   for (const std::string& folder : LibraryFolders(root, more)) {
     const auto file = ResolveIn(root, (folder == "/" ? "" : folder) + "/" + kLibrary);
     std::error_code error;
-    if (file && fs::is_regular_file(base + *file, error)) return base + *file;
+    if (file && fs::is_regular_file(Under(root, *file), error)) return Under(root, *file);
   }
   return Fail(base::ErrorCode::kNotFound,
               std::string(kLibrary) + " does not exist under " + root +

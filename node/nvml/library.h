@@ -53,6 +53,8 @@ inline constexpr auto kLibraryFolders = std::to_array<std::string_view>({
 // Below, paths begin with '/' and are relative to `root`, a driver's root. Links are followed as if
 // it were the root of the file system, so that an absolute link leads to the driver's file.
 
+// Returns the path with the root before it.
+[[nodiscard]] std::string Under(const std::string& root, const std::string& path);
 // Returns where the path leads. Empty if nothing is there.
 [[nodiscard]] std::optional<std::string> ResolveIn(const std::string& root,
                                                    const std::string& path);

@@ -18,6 +18,12 @@ class RequeueAfter {
     if (other.delay_) AtMost(*other.delay_);
   }
 
+  // Requests a requeue at `until`, or at once if that is over.
+  template <typename TimePoint>
+  void AtMostUntil(TimePoint until, TimePoint now) {
+    AtMost(std::chrono::ceil<std::chrono::milliseconds>(std::max(until, now) - now));
+  }
+
   // Returns whether `rest` is zero or less. If not, requests a requeue after `rest`.
   template <typename Duration>
   [[nodiscard]] bool IsDue(Duration rest) {

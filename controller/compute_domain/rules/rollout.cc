@@ -304,8 +304,7 @@ Rollout PlanRollout(const Observed& observed, const Membership& membership, cons
   if (const auto until = observed.facts.MissingUntil("delete", kube::kPods)) {
     if (FindOutdated(observed).empty()) return rollout;
     // No watch shows when the permission is granted.
-    const auto rest = std::max(*until - now.monotonic, base::Clock::TimePoint::duration(0));
-    rollout.requeue_after.AtMost(std::chrono::ceil<milliseconds>(rest));
+    rollout.requeue_after.AtMostUntil(*until, now.monotonic);
     return rollout;
   }
   const Views& views = observed.facts.views;

@@ -50,15 +50,14 @@ bool IsLink(const std::string& path) {
 void FindLibraries(const std::string& root, const std::string& version,
                    const std::vector<std::string>& more, DriverFiles& files) {
   const std::string end = ".so." + version;
-  const std::string base = root == "/" ? "" : root;
   for (const std::string& folder : nvml::LibraryFolders(root, more)) {
     const std::string path = folder == "/" ? "" : folder;
-    const std::vector<std::string> names = NamesIn(base + folder);
+    const std::vector<std::string> names = NamesIn(nvml::Under(root, folder));
     for (const std::string& name : names) {
       if (!name.ends_with(end)) continue;
       const auto file = nvml::ResolveIn(root, path + "/" + name);
       std::error_code error;
-      if (!file || !file->ends_with(end) || !fs::is_regular_file(base + *file, error) ||
+      if (!file || !file->ends_with(end) || !fs::is_regular_file(nvml::Under(root, *file), error) ||
           std::ranges::find(files.libraries, *file, &DriverFiles::Library::path) !=
               files.libraries.end()) {
         continue;
@@ -67,7 +66,7 @@ void FindLibraries(const std::string& root, const std::string& version,
       const std::string stem = name.substr(0, name.size() - version.size());  // "libcuda.so."
       for (const std::string& other : names) {
         const bool may_be = other.starts_with(stem) || other + "." == stem;
-        if (may_be && other != name && IsLink(base + path + "/" + other) &&
+        if (may_be && other != name && IsLink(nvml::Under(root, path + "/" + other)) &&
             nvml::ResolveIn(root, path + "/" + other) == file) {
           library.names.push_back(other);
         }
@@ -78,13 +77,12 @@ void FindLibraries(const std::string& root, const std::string& version,
 }
 
 void FindPrograms(const std::string& root, DriverFiles& files) {
-  const std::string base = root == "/" ? "" : root;
   for (const std::string_view program : kPrograms) {
     for (const std::string_view folder : kProgramFolders) {
       const std::string path = std::string(folder).append("/").append(program);
       const auto file = nvml::ResolveIn(root, path);
       std::error_code error;
-      if (!file || !fs::is_regular_file(base + *file, error)) continue;
+      if (!file || !fs::is_regular_file(nvml::Under(root, *file), error)) continue;
       files.programs.push_back({.path = path, .file = *file});
       break;
     }
@@ -92,17 +90,16 @@ void FindPrograms(const std::string& root, DriverFiles& files) {
 }
 
 void FindOthers(const std::string& root, const std::string& version, DriverFiles& files) {
-  const std::string base = root == "/" ? "" : root;
   const std::string firmware = "/lib/firmware/nvidia/" + version;
   const std::string folder = nvml::ResolveIn(root, firmware).value_or(firmware);
-  for (const std::string& name : NamesIn(base + folder)) {
+  for (const std::string& name : NamesIn(nvml::Under(root, folder))) {
     if (!name.starts_with("gsp")) continue;
     files.others.push_back({.path = firmware + "/" + name, .file = folder + "/" + name});
   }
   for (const std::string_view socket : kSockets) {
     const auto file = nvml::ResolveIn(root, std::string(socket));
     std::error_code error;
-    if (!file || !fs::is_socket(base + *file, error)) continue;
+    if (!file || !fs::is_socket(nvml::Under(root, *file), error)) continue;
     files.others.push_back({.path = std::string(socket), .file = *file});
   }
 }
@@ -178,12 +175,11 @@ void AddHooks(const DriverFiles& files, const BaseSpecOptions& options, cdi::Edi
 
 DriverFiles FindDriverFiles(const std::string& root, const std::string& version,
                             const std::vector<std::string>& more) {
-  const std::string base = root == "/" ? "" : root;
   DriverFiles files;
   FindLibraries(root, version, more, files);
   FindPrograms(root, files);
   FindOthers(root, version, files);
-  FindDevices(base, files);
+  FindDevices(nvml::Under(root, ""), files);
   return files;
 }
 

@@ -18,8 +18,7 @@ struct DriverFiles {
   };
   struct File {
     std::string path = {};  // In containers, "/usr/bin/nvidia-smi".
-    std::string file =
-        {};  // Where it is: links are followed as if the root were the file system's.
+    std::string file = {};  // Where it is, behind links.
   };
   std::vector<Library> libraries = {};
   std::vector<File> programs = {};
