@@ -142,9 +142,9 @@ class Namespace:
         """Waits until the members are the nodes where pods of that app are ready, that many, and all are ready. Returns status."""
         def get():
             status = self.status(name)
-            return conditions(status)["Ready"], members_in(status), self.workers_on(name), status
+            return conditions(status)["MembersReady"], members_in(status), self.workers_on(name), status
         return eventually(f"{name} has {count} members, where its pods run", get, lambda got: (
-            got[0]["status"] == "True" and f"All {count}/{count}" in got[0]["message"] and len(got[1]) == count
+            got[0]["reason"] in WHEN_READY and f"All {count}/{count}" in got[0]["message"] and len(got[1]) == count
             and got[1] == got[2]), within)[3]
 
     def events_of(self, name, kind="ComputeDomain"):

@@ -27,6 +27,17 @@ def test_each_policy_has_rows_and_each_rule_has_one(policies):
     assert {(row.policy, row.rule) for row in rows if row.rule != "-"} == rules
 
 
+def test_kubernetes_publishes_its_authority_in_the_drivers_namespace_again(policies):
+    """Without it no pod starts there. Under cdom-driver-settings it is created by an account of Kubernetes."""
+    cluster = policies.cluster
+
+    def published():
+        return {one["metadata"]["uid"] for one in cluster.list("configmaps", "cdom-system") if one["metadata"]["name"] == "kube-root-ca.crt"}
+    before = eventually("it is published", published)
+    cluster.kubectl("delete", "configmap", "kube-root-ca.crt", "-n", "cdom-system")
+    eventually("it is published again", published, lambda now: now and now != before)
+
+
 def test_each_refusal_has_at_most_200_characters(policies):
     """A longer one scrolls out of kubectl's line. Those that an expression makes name objects and commands beside it."""
     long = {(one["metadata"]["name"], len(rule["message"])) for one in policies.objects()
