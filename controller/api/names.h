@@ -60,6 +60,9 @@ inline constexpr std::string_view kForeignFieldManager = "compute-domain-control
 
 // The admission policy in manifests/ that lets only controllers delete a domain's children.
 inline constexpr std::string_view kChildDeletionPolicy = "cdom-child-deletion";
+// Bindings of the policies that put a domain's pods into one clique.
+inline constexpr std::string_view kPlacementBinding = "cdom-placement";
+inline constexpr std::string_view kPreferredBinding = "cdom-placement-preferred";
 // Returns whether that policy accepts `user` as the controller of cdom, of NVIDIA's chart or of its
 // GPU Operator.
 [[nodiscard]] inline bool IsControllerAccount(std::string_view user) {
@@ -84,6 +87,9 @@ inline constexpr std::array kLeavingTaints = {
     std::string_view("ToBeDeletedByClusterAutoscaler"), std::string_view("karpenter.sh/disrupted"),
     std::string_view("cloud.google.com/impending-node-termination"),
     std::string_view("aws-node-termination-handler/*"), kOutOfServiceTaint};
+
+// Part of the scheduler's message if no device is left for a claim. Other schedulers use it, too.
+inline constexpr std::string_view kSchedulerLacksDevice = "cannot allocate all claims";
 
 // cdom's own names.
 inline constexpr std::string_view kReportingController = "cdom.dev/compute-domain-controller";
@@ -151,6 +157,7 @@ inline constexpr std::string_view kConditionConflicted = "Conflicted";
 inline constexpr std::string_view kReasonAccepted = "Accepted";
 inline constexpr std::string_view kReasonSpecMissing = "SpecMissing";
 inline constexpr std::string_view kReasonTemplateNameInvalid = "TemplateNameInvalid";
+inline constexpr std::string_view kReasonPlacementMissing = "PlacementMissing";
 inline constexpr std::string_view kReasonAnnotationInvalid = "AnnotationInvalid";
 inline constexpr std::string_view kReasonPaused = "Paused";
 inline constexpr std::string_view kReasonDraNotServed = "DRANotServed";
@@ -194,6 +201,7 @@ inline constexpr std::string_view kReasonWaitingForMembers = "WaitingForMembers"
 inline constexpr std::string_view kReasonCliqueShared = "CliqueShared";
 inline constexpr std::string_view kReasonMemberWithoutClaim = "MemberWithoutClaim";
 inline constexpr std::string_view kReasonNodeLeaving = "NodeLeaving";
+inline constexpr std::string_view kReasonClaimNotListed = "ClaimNotListed";
 inline constexpr std::string_view kReasonSpansCliques = "SpansCliques";
 inline constexpr std::string_view kReasonNoFabric = "NoFabric";
 inline constexpr std::string_view kReasonAllMembersReady = "AllMembersReady";
@@ -211,6 +219,7 @@ inline constexpr std::string_view kReasonChannelHeld = "ChannelHeldByUnrelatedCl
 inline constexpr std::string_view kReasonNoRoomInClique = "NoRoomInClique";
 inline constexpr std::string_view kReasonNoChannelFree = "NoChannelFree";
 inline constexpr std::string_view kReasonNoPlugin = "NoPlugin";
+inline constexpr std::string_view kReasonNoNodeHasGpus = "NoNodeHasGpus";
 inline constexpr std::string_view kReasonNoClaims = "NoClaims";
 
 // Reasons of Events that report an action. Events that report a state use a condition's reason.

@@ -200,6 +200,92 @@ std::string SchedulerWords(json::View status) {
   return words;
 }
 
+bool LacksDevice(json::View status) {
+  bool lacks = false;
+  status["conditions"].ForEach([&](json::View condition) {
+    lacks = lacks ||
+            (condition["type"].AsString() == "PodScheduled" &&
+             condition["status"].AsString() == "False" &&
+             condition["message"].AsString().find(kSchedulerLacksDevice) != std::string_view::npos);
+  });
+  return lacks;
+}
+
+// The kubelet also reads the pod's own resources.claims.
+std::set<std::string> UnlistedClaims(json::View pod) {
+  const json::View spec = pod["spec"];
+  std::set<std::string_view> listed;
+  const auto add = [&](json::View container) {
+    container["resources"]["claims"].ForEach(
+        [&](json::View claim) { listed.insert(claim["name"].AsString()); });
+  };
+  spec["containers"].ForEach(add);
+  spec["initContainers"].ForEach(add);
+  add(spec);
+  std::set<std::string> unlisted;
+  spec["resourceClaims"].ForEach([&](json::View claim) {
+    if (listed.contains(claim["name"].AsString())) return;
+    unlisted.insert(Text(claim["resourceClaimName"]));
+    pod["status"]["resourceClaimStatuses"].ForEach([&](json::View made) {
+      if (made["name"].AsString() != claim["name"].AsString()) return;
+      unlisted.insert(Text(made["resourceClaimName"]));
+    });
+  });
+  unlisted.erase("");
+  return unlisted;
+}
+
+// Appends `requirement` of a node selector, as a label selector has it.
+void AppendRequirement(json::View requirement, std::string& selector) {
+  const std::string key = Text(requirement["key"]);
+  const std::string_view is = requirement["operator"].AsString();
+  std::string values;
+  requirement["values"].ForEach([&](json::View value) {
+    values += (values.empty() ? "" : ",") + std::string(value.AsString());
+  });
+  if (!selector.empty()) selector += ",";
+  if (is == "In") selector += key + " in (" + values + ")";
+  if (is == "NotIn") selector += key + " notin (" + values + ")";
+  if (is == "Exists") selector += key;
+  if (is == "DoesNotExist") selector += "!" + key;
+  if (is == "Gt") selector += key + ">" + values;
+  if (is == "Lt") selector += key + "<" + values;
+}
+
+// Returns the nodes that a pod's spec allows. Empty if these are all, or if it is too long.
+std::vector<NodeSelection> SelectionsOf(json::View spec) {
+  constexpr std::size_t kTermsMax = 5;
+  constexpr std::size_t kSelectorMax = 2048;  // Of one, so that it fits into a URL.
+  NodeSelection everywhere;
+  spec["nodeSelector"].ForEachMember([&](std::string_view key, json::View value) {
+    everywhere.labels += (everywhere.labels.empty() ? "" : ",") + std::string(key) + "=" +
+                         std::string(value.AsString());
+  });
+  std::vector<NodeSelection> selections;
+  spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+      ["nodeSelectorTerms"]
+          .ForEach([&](json::View term) {
+            NodeSelection selection = everywhere;
+            term["matchExpressions"].ForEach(
+                [&](json::View one) { AppendRequirement(one, selection.labels); });
+            // Kubernetes allows only metadata.name here, with one value.
+            term["matchFields"].ForEach([&](json::View one) {
+              std::string_view name;
+              one["values"].ForEach([&](json::View value) { name = value.AsString(); });
+              const char* const is = one["operator"].AsString() == "NotIn" ? "!=" : "=";
+              selection.fields +=
+                  (selection.fields.empty() ? "" : ",") + Text(one["key"]) + is + std::string(name);
+            });
+            selections.push_back(std::move(selection));
+          });
+  if (selections.empty() && !everywhere.labels.empty()) selections.push_back(everywhere);
+  const bool is_long =
+      selections.size() > kTermsMax || std::ranges::any_of(selections, [](const auto& one) {
+        return one.labels.size() + one.fields.size() > kSelectorMax;
+      });
+  return is_long ? std::vector<NodeSelection>() : selections;
+}
+
 // Returns the most useful line at the end of a log: IMEX's message that another process uses the
 // channel, e.g. a service of the host. Otherwise the last line.
 std::string_view LineThatTells(std::string_view log) {
@@ -358,12 +444,31 @@ base::Result<DaemonPod> DecodeDaemonPod(json::View object) {
   return pod;
 }
 
-PendingPod DecodePendingPod(std::string_view pod) {
+UserPod DecodeUserPod(std::string_view pod) {
   const auto object = json::ParseRepaired(pod);
   if (!object) return {};
   const std::string_view phase = (*object)["status"]["phase"].AsString();
-  return {.unschedulable = SchedulerWords((*object)["status"]),
-          .has_started = !phase.empty() && phase != "Pending"};
+  const json::View spec = (*object)["spec"];
+  UserPod decoded = {.unschedulable = SchedulerWords((*object)["status"]),
+                     .has_started = !phase.empty() && phase != "Pending",
+                     .lacks_device = LacksDevice((*object)["status"]),
+                     .nodes = SelectionsOf(spec),
+                     .unlisted_claims = UnlistedClaims(*object)};
+  spec["tolerations"].ForEach(
+      [&](json::View toleration) { decoded.tolerated.insert(Text(toleration["key"])); });
+  return decoded;
+}
+
+// Devices that are parts of a GPU have another type.
+void CountGpus(json::View slice, std::map<std::string, int>& by_node) {
+  const std::string_view node = slice["spec"]["nodeName"].AsString();
+  if (node.empty()) return;
+  int& gpus = by_node[std::string(node)];
+  slice["spec"]["devices"].ForEach([&](json::View device) {
+    for (const json::View attributes : {device["attributes"], device["basic"]["attributes"]}) {
+      if (attributes["type"]["string"].AsString() == "gpu") ++gpus;
+    }
+  });
 }
 
 base::Result<ResourceClaim> DecodeResourceClaim(json::View object) {

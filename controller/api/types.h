@@ -5,7 +5,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -165,13 +167,31 @@ struct Node {
 [[nodiscard]] base::Result<ResourceClaim> DecodeResourceClaim(json::View object);
 [[nodiscard]] base::Result<Node> DecodeNode(json::View object);
 
-// A pod whose claim has no node, as a live read shows it.
-struct PendingPod {
+// Selectors of a LIST of Nodes. Empty ones select all.
+struct NodeSelection {
+  std::string labels = {};
+  std::string fields = {};
+  friend auto operator<=>(const NodeSelection&, const NodeSelection&) = default;
+};
+
+// A pod of a domain's user, as a live read shows it.
+struct UserPod {
   std::string unschedulable = {};  // The scheduler's message. Empty if there is none.
   bool has_started = false;        // It runs or has ended. So its claims were allocated.
+  bool lacks_device = false;       // The scheduler found no node with the devices of its claims.
+  // The nodes that its nodeSelector and its required node affinity allow: those of any of these.
+  // Empty if it allows all nodes, or if it is too long to ask for.
+  std::vector<NodeSelection> nodes = {};
+  // Keys of taints that it tolerates. "" stands for all.
+  std::set<std::string> tolerated = {};
+  // Names of its ResourceClaims that no container lists, so that none gets their devices.
+  std::set<std::string> unlisted_claims = {};
 };
 // Returns an empty one if `pod` is no JSON.
-[[nodiscard]] PendingPod DecodePendingPod(std::string_view pod);
+[[nodiscard]] UserPod DecodeUserPod(std::string_view pod);
+
+// Adds the whole GPUs that a ResourceSlice of their driver names to the count of its node.
+void CountGpus(json::View slice, std::map<std::string, int>& by_node);
 
 [[nodiscard]] json::Value Encode(const DomainStatus& status);
 // Returns the value of a clique's `daemons`.

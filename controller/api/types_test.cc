@@ -629,25 +629,126 @@ TEST(DecodeDaemonPod, S6_LongWordsEndWithAWholeCharacter) {
 }
 
 TEST(DecodeWaitingWords, AreTheSchedulersOfAPodWithoutANode) {
-  EXPECT_EQ(DecodePendingPod(R"({"status": {"conditions": [{"type": "PodScheduled",
+  EXPECT_EQ(DecodeUserPod(R"({"status": {"conditions": [{"type": "PodScheduled",
       "status": "False", "reason": "Unschedulable", "message": "cannot allocate all claims"}]}})")
                 .unschedulable,
             "Unschedulable: cannot allocate all claims");
-  EXPECT_EQ(DecodePendingPod(R"({"status": {"conditions": [{"type": "PodScheduled",
+  EXPECT_EQ(DecodeUserPod(R"({"status": {"conditions": [{"type": "PodScheduled",
       "status": "True"}]}})")
                 .unschedulable,
             "");
-  EXPECT_EQ(DecodePendingPod("no JSON").unschedulable, "");
+  EXPECT_EQ(DecodeUserPod("no JSON").unschedulable, "");
 }
 
 // Its claims are prepared then.
-TEST(DecodePendingPod, PodThatRunsOrRanHasStarted) {
+TEST(DecodeUserPod, PodThatRunsOrRanHasStarted) {
   for (const auto& [phase, has_started] : std::map<std::string, bool>{
            {"", false}, {"Pending", false}, {"Running", true}, {"Failed", true}}) {
-    EXPECT_EQ(DecodePendingPod(R"({"status": {"phase": ")" + phase + R"("}})").has_started,
+    EXPECT_EQ(DecodeUserPod(R"({"status": {"phase": ")" + phase + R"("}})").has_started,
               has_started)
         << phase;
   }
+}
+
+// The labels and fields that a pod's spec asks a node for.
+std::vector<std::string> SelectionsIn(const std::string& spec) {
+  std::vector<std::string> found;
+  for (const NodeSelection& one : DecodeUserPod(R"({"spec": )" + spec + "}").nodes) {
+    found.push_back(one.labels + "|" + one.fields);
+  }
+  return found;
+}
+
+std::string Affinity(const std::string& terms) {
+  return R"("affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution":
+            {"nodeSelectorTerms": [)" +
+         terms + "]}}}";
+}
+
+TEST(DecodeUserPod, REV4_P12_NodesThatItMayRunOnAreSelectorsOfAList) {
+  using Selections = std::vector<std::string>;
+  EXPECT_EQ(SelectionsIn("{}"), Selections());
+  EXPECT_EQ(SelectionsIn(R"({"nodeSelector": {"a": "1", "b/c": "2"}})"), Selections{"a=1,b/c=2|"});
+  const std::string expressions =
+      R"({"matchExpressions": [{"key": "a", "operator": "In", "values": ["x", "y"]},
+          {"key": "b", "operator": "NotIn", "values": ["z"]}, {"key": "c", "operator": "Exists"},
+          {"key": "d", "operator": "DoesNotExist"}, {"key": "e", "operator": "Gt", "values": ["4"]},
+          {"key": "f", "operator": "Lt", "values": ["9"]}]})";
+  EXPECT_EQ(SelectionsIn("{" + Affinity(expressions) + "}"),
+            Selections{"a in (x,y),b notin (z),c,!d,e>4,f<9|"});
+  const std::string fields =
+      R"({"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]},
+         {"matchFields": [{"key": "metadata.name", "operator": "NotIn", "values": ["n2"]}]})";
+  EXPECT_EQ(SelectionsIn(R"({"nodeSelector": {"a": "1"}, )" + Affinity(fields) + "}"),
+            (Selections{"a=1|metadata.name=n1", "a=1|metadata.name!=n2"}));
+}
+
+TEST(DecodeUserPod, SelectorsThatAreTooLongToAskForSelectAll) {
+  std::string terms;
+  for (int i = 0; i < 6; ++i) {
+    terms += (i == 0 ? "" : ",") +
+             std::string(R"({"matchExpressions": [{"key": "a", "operator": "Exists"}]})");
+  }
+  EXPECT_TRUE(SelectionsIn("{" + Affinity(terms) + "}").empty());
+  EXPECT_TRUE(
+      SelectionsIn(R"({"nodeSelector": {"a": ")" + std::string(3000, 'x') + R"("}})").empty());
+}
+
+TEST(DecodeUserPod, TaintsThatItToleratesAreKeptByKey) {
+  EXPECT_EQ(DecodeUserPod(R"({"spec": {"tolerations": [{"key": "a", "operator": "Exists"},
+      {"key": "b", "value": "x"}]}})")
+                .tolerated,
+            (std::set<std::string>{"a", "b"}));
+  EXPECT_EQ(DecodeUserPod(R"({"spec": {"tolerations": [{"operator": "Exists"}]}})").tolerated,
+            std::set<std::string>{""});
+}
+
+// However long the message is: what is kept of it may be cut.
+TEST(DecodeUserPod, PodThatLacksADeviceIsKnownByTheWholeMessage) {
+  const auto lacks = [](const std::string& status, const std::string& message) {
+    return DecodeUserPod(R"({"status": {"conditions": [{"type": "PodScheduled", "status": ")" +
+                         status + R"(", "message": ")" + message + R"("}]}})")
+        .lacks_device;
+  };
+  EXPECT_TRUE(lacks("False", std::string(300, 'x') + " 3 cannot allocate all claims"));
+  EXPECT_FALSE(lacks("True", "3 cannot allocate all claims"));
+  EXPECT_FALSE(lacks("False", "3 Insufficient cpu"));
+}
+
+TEST(DecodeUserPod, REV4_P27_ClaimsThatNoContainerListsAreNamed) {
+  const auto unlisted = [](const std::string& containers) {
+    return DecodeUserPod(R"({"spec": {"resourceClaims": [
+        {"name": "made", "resourceClaimTemplateName": "t"},
+        {"name": "named", "resourceClaimName": "shared"}, {"name": "not-made-yet"}], )" +
+                         containers + R"(}, "status": {"resourceClaimStatuses": [
+        {"name": "other", "resourceClaimName": "x"},
+        {"name": "made", "resourceClaimName": "pod-made-x2b"}]}})")
+        .unlisted_claims;
+  };
+  using Claims = std::set<std::string>;
+  const std::string lists_made = R"({"resources": {"claims": [{"name": "made"}]}})";
+  EXPECT_EQ(unlisted(R"("containers": [{}])"), (Claims{"pod-made-x2b", "shared"}));
+  EXPECT_EQ(unlisted(R"("containers": [{}, )" + lists_made + "]"), Claims{"shared"});
+  EXPECT_EQ(unlisted(R"("containers": [{}], "initContainers": [)" + lists_made + "]"),
+            Claims{"shared"});
+  EXPECT_EQ(unlisted(R"("containers": [], "resources": {"claims": [{"name": "named"}]})"),
+            Claims{"pod-made-x2b"});
+}
+
+TEST(CountGpus, WholeGpusCountInEachVersionOfASlice) {
+  std::map<std::string, int> gpus;
+  for (const char* slice :
+       {R"({"spec": {"nodeName": "a", "devices": [{"attributes": {"type": {"string": "gpu"}}},
+            {"attributes": {"type": {"string": "mig"}}}]}})",
+        R"({"spec": {"nodeName": "a", "devices": [{"basic": {"attributes":
+            {"type": {"string": "gpu"}}}}]}})",
+        R"({"spec": {"nodeName": "b", "devices": []}})", R"({"spec": {"allNodes": true}})"}) {
+    json::Parser parser;
+    const auto view = parser.Parse(slice);
+    ASSERT_TRUE(view);
+    CountGpus(*view, gpus);
+  }
+  EXPECT_EQ(gpus, (std::map<std::string, int>{{"a", 2}, {"b", 0}}));
 }
 
 TEST(DecodeDaemonPod, B47_B55_OfALogTheLineThatTellsMostIsKept) {

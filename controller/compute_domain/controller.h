@@ -33,7 +33,7 @@ class Controller {
       std::function<void(const std::string& uid, const kube::WorkQueue::AddOptions& options)>;
 
   struct Sinks {
-    Enqueue enqueue;  // Called on the watch thread, by Start() and by Finish().
+    Enqueue enqueue;  // Called on the watch thread, by Start(), SetPlacement() and Finish().
     std::function<void(const std::vector<kube::Event>&)> record;  // Called by Finish().
   };
 
@@ -47,6 +47,11 @@ class Controller {
   // Starts as leader: enqueues every domain that exists or left objects behind. Nothing is enqueued
   // before, because a standby does not work off its queue. Thread-safe.
   void Start();
+  // Says whether the policies of placement are in force. Enqueues every domain if that is news.
+  // Thread-safe.
+  void SetPlacement(PlacementPolicy placement) {
+    if (reconciler_.SetPlacement(placement)) EnqueueAll();
+  }
   // Completes a pass: records its Events, enqueues the domain whose turn in the rollout it is, and
   // logs errors. Returns when the domain is due again, for the queue. Thread-safe.
   [[nodiscard]] kube::WorkQueue::Ended Finish(const std::string& uid, const Outcome& outcome);

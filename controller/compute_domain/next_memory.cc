@@ -15,6 +15,7 @@
 #include "controller/compute_domain/status/explanation/imex_health.h"
 #include "controller/compute_domain/status/explanation/member_phases.h"
 #include "controller/compute_domain/status/explanation/missing_plugins.h"
+#include "controller/compute_domain/status/explanation/unlisted_claims.h"
 
 namespace compute_domain {
 
@@ -101,7 +102,11 @@ struct Apply {
   void operator()(const SchedulerMessagesRead& read) const {
     memory.scheduler_messages = read.messages;
     memory.started_pods = read.started_pods;
+    memory.reach = read.reach;
     memory.scheduler_messages_read = now;
+  }
+  void operator()(const UsesRead& read) const {
+    memory.lists_claim.insert(read.lists_claim.begin(), read.lists_claim.end());
   }
   void operator()(const CreationTroubleRead& read) const {
     if (read.trouble) memory.creation_trouble = *read.trouble;
@@ -205,6 +210,7 @@ Memory NextMemory(const Observed& observed, const Instant& instant) {
   next.imex_of_jobs = FindImexOfJobs(observed, before.imex_of_jobs, now);
   next.restart_is_known = SaysRestarted(observed) || AnyRestarted(next.imex_of_jobs);
   next.claims_are_labelled = AreClaimsLabelled(observed);
+  next.lists_claim = StillInUse(observed, before.lists_claim);
   next.replacements = FindReplacements(observed, now);
   std::erase_if(next.retries,
                 [&](const auto& one) { return one.second.until + kForgotten <= now; });

@@ -11,6 +11,7 @@
 #include "controller/compute_domain/rules/deletion.h"
 #include "controller/compute_domain/rules/membership/membership.h"
 #include "controller/compute_domain/status/explanation/member_phases.h"
+#include "controller/compute_domain/status/explanation/unlisted_claims.h"
 #include "controller/compute_domain/status/status.h"
 #include "pkg/base/rfc3339.h"
 
@@ -144,6 +145,7 @@ std::vector<Step> Planner::PlanLife() {
   Step aside = labels().actions;
   if (!is_repaired) std::ranges::copy(rollout().actions, std::back_inserter(aside));
   if (messages().read) aside.emplace_back(*messages().read);
+  if (auto uses = PlanUses(observed_, analysis())) aside.emplace_back(*std::move(uses));
   if (creation_trouble().read) aside.emplace_back(*creation_trouble().read);
   AddStep(std::move(aside), steps);
   return steps;

@@ -280,7 +280,8 @@ void ReconcilePass::RecordEvents(const Action& done) {
 
 void ReconcilePass::TakeResult(InFlightAction& one, ActionResult result) {
   for (const MemoryChange& change : result.memory) Change(change);
-  if (std::holds_alternative<ReadPodConditions>(one.action)) RecordPendingPodEvents();
+  const bool shows_pods = std::holds_alternative<ReadPodConditions>(one.action) && !result.goes_on;
+  if (shows_pods) RecordPendingPodEvents();
   decide_again_ = decide_again_ || result.decide_again;
   std::ranges::move(result.expectations, std::back_inserter(expectations_));
   if (result.shows_crd) reconciler_.OnConditions(!observed_.facts.status_is_pruned);
@@ -298,7 +299,7 @@ void ReconcilePass::TakeResult(InFlightAction& one, ActionResult result) {
 }
 
 void ReconcilePass::RecordPendingPodEvents() {
-  reconciler_.AddNodeHolders(observed_);
+  reconciler_.AddSurveys(observed_);
   if (reconciler_.dry_run_) return;
   PendingPodEvents found = EventsForPendingPods(observed_);
   std::ranges::move(found.events, std::back_inserter(outcome_.events));

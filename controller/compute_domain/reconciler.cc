@@ -5,6 +5,7 @@
 
 #include "controller/compute_domain/next_memory.h"
 #include "controller/compute_domain/rules/scheduler_messages.h"
+#include "controller/compute_domain/status/explanation/node_survey.h"
 
 namespace compute_domain {
 
@@ -41,14 +42,24 @@ Observed Reconciler::Gather(const std::string& uid) const {
     // The name is read again only when the retry is due.
     observed.evidence.names[{retry.taken->kind, retry.taken->key}] = Found(retry.taken->holder);
   }
-  AddNodeHolders(observed);
+  AddSurveys(observed);
   return observed;
 }
 
-void Reconciler::AddNodeHolders(Observed& observed) const {
-  const bool any_lacks = observed.domain && !FindPodsWithoutChannel(observed).empty();
-  if (any_lacks) cache_.AddNodeHolders(observed);
-  if (observed.domain && NeedsCapacity(observed)) observed.others.capacity = *CountCapacity();
+void Reconciler::AddSurveys(Observed& observed) const {
+  if (!observed.domain) return;
+  observed.others.surveys.clear();
+  if (!FindPodsWithoutChannel(observed).empty()) {
+    NodeSurveyor surveyor(observed, cache_.UnrelatedClaims(), [&](const std::string& uid) {
+      std::string name = cache_.NameOf(uid);
+      return name == uid ? "" : name;
+    });
+    cache_.VisitNodes(cache_.Placements(), [&](const api::Node& node, const NodeContext& context) {
+      surveyor.Add(node, context);
+    });
+    observed.others.surveys = surveyor.Take();
+  }
+  if (NeedsCapacity(observed)) observed.others.capacity = *CountCapacity();
 }
 
 void Reconciler::VisitNodes(const NodeVisitor& visit) const {
@@ -182,6 +193,11 @@ void Reconciler::StopOrResumeRollout(const std::string& uid, const std::string& 
 
 std::string Reconciler::RolloutStopped() const {
   return facts_.With([](const Facts& facts) { return facts.rollout_stopped; });
+}
+
+bool Reconciler::SetPlacement(PlacementPolicy placement) {
+  return facts_.With(
+      [&](Facts& facts) { return std::exchange(facts.placement, placement) != placement; });
 }
 
 void Reconciler::SetUser(const std::string& user) {

@@ -43,6 +43,8 @@ class Reconciler {
 
   // Sets the user name of this process at the API server, for messages about missing permissions.
   void SetUser(const std::string& user);
+  // Returns whether that is news.
+  [[nodiscard]] bool SetPlacement(PlacementPolicy placement);
   // Sets the freshness of each cache.
   void SetViews(const Views& views);
 
@@ -73,7 +75,7 @@ class Reconciler {
   // Stops the rollout if `failed` says why. If it is empty, resumes a rollout that this domain
   // stopped.
   void StopOrResumeRollout(const std::string& uid, const std::string& failed);
-  void AddNodeHolders(Observed& observed) const;
+  void AddSurveys(Observed& observed) const;
   // Records whether the installed CRD kept the conditions that were written.
   void OnConditions(bool kept);
   [[nodiscard]] std::chrono::milliseconds UntilConditionsAreTried() const;

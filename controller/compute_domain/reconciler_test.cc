@@ -1480,6 +1480,7 @@ TEST(Pass, B29_PodThatWaitsHearsWhichClaimHasTheChannelAndAtRestNothing) {
   PassWorld world(WithWaitingPod());
   PutWaitingPod(world);
   world.server.Put(fixtures::Store(UnrelatedClaim()));
+  world.server.Put(fixtures::Store(fixtures::MakeNode("node-9", "")));
   world.server.ShowAll(world.cache);
   const Outcome outcome = world.Run();
   std::vector<std::string> told;

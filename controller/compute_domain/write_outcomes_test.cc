@@ -2,6 +2,8 @@
 // is concluded before its object was read again.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "controller/compute_domain/rules/children.h"
 #include "test/fixtures/domain_maker.h"
 #include "test/fixtures/nvidias_rights.h"
@@ -88,6 +90,13 @@ TEST(WriteOutcomes, REV3_F5_NodeOfAnotherDomainIsLeftAlone) {
   EXPECT_EQ(LabelOf(world, "node-1"), "another");
 }
 
+// Returns how many requests of the last pass are about ComputeDomains.
+std::ptrdiff_t RequestsForDomains(const PassWorld& world) {
+  return std::ranges::count_if(world.server.lines(), [](const std::string& line) {
+    return line.find("/computedomains/") != std::string::npos;
+  });
+}
+
 // The cache still shows a domain that is deleted.
 TEST(WriteOutcomes, StatusOfADeletedDomainIsNotTriedAgain) {
   for (const bool may_patch : {true, false}) {
@@ -101,7 +110,7 @@ TEST(WriteOutcomes, StatusOfADeletedDomainIsNotTriedAgain) {
                           fixtures::ForbiddenMessage({"patch", "computedomains/status"}));
     }
     const Outcome outcome = world.Run();
-    EXPECT_EQ(world.server.lines().size(), 2U) << "PATCH and GET";
+    EXPECT_EQ(RequestsForDomains(world), 2) << "PATCH and GET";
     EXPECT_FALSE(outcome.error);
     EXPECT_FALSE(outcome.is_failing);
   }
@@ -118,7 +127,7 @@ TEST(WriteOutcomes, StatusIsTriedAgainIfTheServerLacksTheSubresource) {
     return MapServer::NotFound("computedomains", name);
   });
   const Outcome first = world.Run();
-  EXPECT_EQ(world.server.lines().size(), 3U) << "PATCH, GET and PUT";
+  EXPECT_EQ(RequestsForDomains(world), 3) << "PATCH, GET and PUT";
   EXPECT_TRUE(first.error);
   EXPECT_TRUE(first.is_failing);
   std::size_t later = 0;

@@ -26,6 +26,7 @@ local needs_a_person = {
   SpansCliques = true,
   ChannelHeldByUnrelatedClaim = true,
   NoPlugin = true,
+  NoNodeHasGpus = true,
 }
 
 local status = obj.status or {}

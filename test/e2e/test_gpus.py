@@ -100,10 +100,11 @@ def test_changed_gpus_replace_the_template_and_not_running_pods(namespace):
     assert namespace.lives("app=change") == lives
 
 
-def test_gpus_that_no_node_has_are_named_as_what_pods_may_wait_for(namespace):
+def test_REV4_7_a_number_of_gpus_that_no_node_has_is_told_with_what_to_do(namespace):
     namespace.apply(domain_with_gpus("greedy", "5"), pod("greedy", "greedy"))
-    namespace.says("greedy", "NoChannelFree", kind="InUse", within=60, message=r"or without the GPUs that annotation cdom.dev/gpus asks "
-                   r"for \(5 of DeviceClass gpu.nvidia.com\)")
+    namespace.says("greedy", "NoNodeHasGpus", within=60, message=r"No node has 5 GPUs of DeviceClass gpu.nvidia.com \(largest: 4\): "
+                   r"set annotation cdom.dev/gpus to 4, and delete the pods that wait")
+    namespace.tells("greedy", "Warning NoNodeHasGpus .*largest: 4", kind="Pod")
 
 
 @pytest.mark.parametrize("version", ["v1", "v1beta2", "v1beta1"])

@@ -227,6 +227,9 @@ void Cache::OnNode(const std::shared_ptr<const api::Node>& before,
   const bool rebooted = !came_or_went && !before->boot_id.empty() && !after->boot_id.empty() &&
                         before->boot_id != after->boot_id;
   if (rebooted) OnReboot(*after);
+  if (progressed_ && after && label && !after->domain.empty()) {
+    progressed_(after->domain, Progress::kLabelled);
+  }
   if (!readiness && !label && !rebooted) return;
   std::set<std::string> uids = DomainsOn((after ? after : before)->meta.key.name);
   if (before) uids.insert(before->domain);
@@ -294,6 +297,8 @@ void Cache::OnClique(const std::shared_ptr<const api::Clique>& before,
 
 void Cache::OnDaemonPod(const std::shared_ptr<const api::DaemonPod>& before,
                         const std::shared_ptr<const api::DaemonPod>& after) {
+  const bool serves = after && after->ready && (!before || !before->ready);
+  if (progressed_ && serves) progressed_(after->domain, Progress::kDaemonReady);
   before_reboot_.With([&](auto& pods) {
     const auto it = pods.find((after ? after : before)->meta.uid);
     if (it == pods.end()) return;
@@ -420,20 +425,10 @@ void Cache::AddNodes(Observed& observed) const {
   }
 }
 
-void Cache::AddNodeHolders(Observed& observed) const {
-  observed.others.unrelated_claims.clear();
-  observed.others.node_holders.clear();
-  for (const auto& claim : claims_.ByIndex(kUnrelatedClaims))
-    observed.others.unrelated_claims.push_back(*claim);
-  std::set<std::string> uids;
-  for (const auto& node : nodes_.List()) {
-    if (!node->domain.empty() && node->domain != observed.uid) uids.insert(node->domain);
-  }
-  for (const std::string& uid : uids) {
-    for (const auto& domain : domains_.ByIndex(uid)) {
-      observed.others.node_holders.insert(kube::ToString(domain->meta.key));
-    }
-  }
+std::vector<api::ResourceClaim> Cache::UnrelatedClaims() const {
+  std::vector<api::ResourceClaim> unrelated;
+  Take(claims_, kUnrelatedClaims, unrelated);
+  return unrelated;
 }
 
 std::string Cache::NameOf(const std::string& uid) const {

@@ -27,6 +27,10 @@ class Cache {
   // Called on the watch thread when a pending channel claim gets a node, with the claim before
   // that.
   using Allocated = std::function<void(const api::ResourceClaim& before)>;
+  // Called on the watch thread with the domain when a node gets its label, or a daemon of it
+  // becomes ready.
+  enum class Progress { kLabelled, kDaemonReady };
+  using Progressed = std::function<void(const std::string& uid, Progress progress)>;
 
   // A collection to watch, and where its objects go.
   struct Watch {
@@ -36,8 +40,9 @@ class Cache {
 
   Cache(const std::vector<std::string>& driver_namespaces, Changed changed, base::Logger& logger);
 
-  // Call it before anything is watched.
+  // Call these before anything is watched.
   void OnAllocated(Allocated allocated) { allocated_ = std::move(allocated); }
+  void OnProgress(Progressed progressed) { progressed_ = std::move(progressed); }
 
   [[nodiscard]] std::vector<Watch> Watches();
 
@@ -47,8 +52,8 @@ class Cache {
   // Adds the nodes of objects that live reads found. Gather adds only the nodes of cached objects.
   void AddNodes(Observed& observed) const;
 
-  // Adds the claims and domains that may hold the channels that the domain's pods lack.
-  void AddNodeHolders(Observed& observed) const;
+  // Returns the claims that hold a channel without a domain or a pod.
+  [[nodiscard]] std::vector<api::ResourceClaim> UnrelatedClaims() const;
 
   // Returns the cliques in which a domain with the label cdom.dev/placement holds a node.
   [[nodiscard]] CliquePlacements Placements() const;
@@ -118,6 +123,7 @@ class Cache {
 
   const Changed changed_;
   Allocated allocated_;
+  Progressed progressed_;
   kube::Store<api::ComputeDomain> domains_;
   kube::Store<api::ResourceClaimTemplate, kube::PackedForm> templates_;
   kube::Store<api::ResourceClaim, kube::PackedForm> claims_;

@@ -60,6 +60,7 @@ std::string Describe(const Action& action) {
           [](const ReadDaemons&) { return std::string("list daemon pods and cliques"); },
           [](const ReadNodes&) { return std::string("list Nodes by name"); },
           [](const ReadPodConditions& read) { return "get waiting Pods of " + read.ns; },
+          [](const ReadUses& read) { return "get Pods of " + read.ns; },
           [](const ReadDaemonSetEvents& read) {
             return "list Events of DaemonSet " + kube::ToString(read.daemon_set);
           },
@@ -75,6 +76,7 @@ bool IsWrite(const Action& action) {
          !std::holds_alternative<ReadClaims>(action) &&
          !std::holds_alternative<ReadNodes>(action) &&
          !std::holds_alternative<ReadPodConditions>(action) &&
+         !std::holds_alternative<ReadUses>(action) &&
          !std::holds_alternative<ReadDaemonSetEvents>(action) &&
          !std::holds_alternative<ReadTaken>(action);
 }

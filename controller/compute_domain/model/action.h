@@ -106,6 +106,17 @@ struct ReadPodConditions {
   std::string ns = {};
   std::vector<std::string> names = {};
 };
+// A pod that uses a claim.
+struct Use {
+  std::string pod = {};
+  std::string claim = {};  // Name of the claim.
+  std::string key = {};    // KeyOfUse() of both.
+};
+// Reads whether containers of these pods list their claim. One request for each.
+struct ReadUses {
+  std::string ns = {};
+  std::vector<Use> uses = {};
+};
 // Reads why the DaemonSet's pods are not created. Only its Events say that.
 struct ReadDaemonSetEvents {
   kube::ObjectKey daemon_set = {};
@@ -119,7 +130,7 @@ struct ReadTaken {
 using Action = std::variant<Create, Delete, ReplaceDaemon, WriteFinalizers, WriteClique,
                             WritePodTemplate, WriteIdentity, RemoveNodeLabel, RestoreNodeLabel,
                             WriteStatus, ReadOwner, ReadChildren, ReadDaemons, ReadClaims,
-                            ReadNodes, ReadPodConditions, ReadDaemonSetEvents, ReadTaken>;
+                            ReadNodes, ReadPodConditions, ReadUses, ReadDaemonSetEvents, ReadTaken>;
 using Step = std::vector<Action>;  // Its actions may be sent in parallel.
 
 [[nodiscard]] Concern ConcernOf(const Action& action);

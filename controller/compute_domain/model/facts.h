@@ -35,6 +35,14 @@ enum class Freshness {
   kFresh,
 };
 
+// Whether the policies that put the pods of a domain into one clique are in force.
+enum class PlacementPolicy {
+  kUnknown,  // Not read yet, or the permission is missing.
+  kInstalled,
+  kMissing,    // A binding does not exist.
+  kNotServed,  // The API server has no MutatingAdmissionPolicies.
+};
+
 // Freshness of each cache, and what prevents reading it.
 struct Views {
   Freshness slices = Freshness::kUnknown;  // ResourceSlices of the driver.
@@ -82,6 +90,7 @@ struct Facts {
   std::vector<std::string> driver_namespaces = {};  // Children are created in the first.
   std::string user = {};  // User name of this process at the API server. Empty if it is not known.
   daemon_set::DaemonSetSettings daemons = {};
+  PlacementPolicy placement = PlacementPolicy::kUnknown;
   // The hosts run IMEX. Domains have a claim template for their workload, but no daemons, cliques
   // or node labels.
   bool imex_on_hosts = false;

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -116,6 +117,16 @@ struct Retry {
   [[nodiscard]] bool HasFailed() const { return backoff.delay() > std::chrono::nanoseconds(0); }
 };
 
+// Where a pending pod may run, as a live read showed.
+struct PodReach {
+  // Names of the nodes. Empty if it may run on all, or if they are too many to tell.
+  std::optional<std::set<std::string>> nodes = {};
+  std::set<std::string> tolerated = {};  // Keys of taints. "" stands for all.
+  // The most GPUs that one of these nodes has. Empty if it is not known.
+  std::optional<int> gpus_most = {};
+  friend bool operator==(const PodReach&, const PodReach&) = default;
+};
+
 enum class ChildRole { kDaemonTemplate, kDaemonSet, kWorkloadTemplate };
 
 // What this process remembers of a domain between two passes. It only paces and explains: a new
@@ -159,7 +170,13 @@ struct Memory {
   std::map<std::string, std::string> scheduler_messages = {};
   // Pods that were read with them and have started, by name. The cached claim is out of date.
   std::set<std::string> started_pods = {};
+  // Where those may run that find no channel, by name. Pods that may run on the same nodes share
+  // one.
+  std::map<std::string, std::shared_ptr<const PodReach>> reach = {};
   std::optional<base::Clock::TimePoint> scheduler_messages_read = {};
+  // Whether a container of the pod lists the claim, by KeyOfUse(). Kept while the claim is in use.
+  // Each is read once, and at most kUsesReadMax of a domain.
+  std::map<std::string, bool> lists_claim = {};
   // Why the DaemonSet's pods are not created, as its Events say, and when they were last read.
   // Empty if they do not say so.
   std::string creation_trouble = {};
@@ -210,8 +227,12 @@ struct ClaimsRead {
   std::set<std::string> nodes_in_use = {};
 };
 struct SchedulerMessagesRead {
-  std::map<std::string, std::string> messages = {};  // Key: name of the pod.
-  std::set<std::string> started_pods = {};           // By name.
+  std::map<std::string, std::string> messages = {};                   // Key: name of the pod.
+  std::set<std::string> started_pods = {};                            // By name.
+  std::map<std::string, std::shared_ptr<const PodReach>> reach = {};  // As in Memory.
+};
+struct UsesRead {
+  std::map<std::string, bool> lists_claim = {};  // As in Memory.
 };
 struct CreationTroubleRead {
   std::optional<std::string> trouble = {};  // Empty if the read failed: what was read stays.
@@ -244,7 +265,7 @@ struct ActionDone {
 struct PlanMade {};
 using MemoryChange =
     std::variant<StatusWritten, ChildMade, CliqueWritten, ReplacementBegan, ReplacementFailed,
-                 LabelRemoved, LabelRestored, ClaimsRead, SchedulerMessagesRead,
+                 LabelRemoved, LabelRestored, ClaimsRead, SchedulerMessagesRead, UsesRead,
                  CreationTroubleRead, EventsSent, ActionDelayed, ActionDone, PlanMade>;
 
 }  // namespace compute_domain

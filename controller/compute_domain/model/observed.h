@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -98,16 +99,28 @@ struct NodeContext {
   std::string fabric_error = {};
 };
 
+// The nodes where pods may run that find no channel, by what keeps the pods from them.
+struct NodeSurvey {
+  std::vector<kube::OwnerReference> pods = {};
+  std::shared_ptr<const PodReach> reach = {};  // Null if it was not read: any node.
+  int publishing = 0;                          // Nodes with a kubelet plugin.
+  int free = 0;                                // Nodes with a channel that nobody holds.
+  int own = 0;                                 // Nodes that this domain holds.
+  std::set<std::string> holders = {};          // Domains that hold nodes, as "namespace/name".
+  // Ready nodes without a plugin: all if none of the nodes has one, else those of a clique.
+  std::vector<std::string> without_plugin = {};
+  // Claims that hold a channel without a domain or a pod, or from another namespace.
+  std::vector<api::ResourceClaim> claims = {};
+};
+
 // Other domains and claims that hold what this domain uses or lacks. This only explains: no
 // decision depends on it. Domains are named "namespace/name".
 struct OtherDomains {
   std::map<std::string, std::string> domains = {};  // Domains that hold one of `nodes`. Key: UID.
   // Domains with members in this domain's cliques. Key: clique.
   std::map<std::string, std::set<std::string>> in_clique = {};
-  // While pods find no channel: claims that hold one without a domain or a pod, and domains that
-  // hold nodes.
-  std::vector<api::ResourceClaim> unrelated_claims = {};
-  std::set<std::string> node_holders = {};
+  // While pods find no channel: one for all that may run on the same nodes.
+  std::vector<NodeSurvey> surveys = {};
   // Capacity of the whole cluster, while pods are pending and the scheduler has said why.
   CliqueCapacities capacity = {};
 };

@@ -344,30 +344,6 @@ Result<void> HandleReplies(const ReadNodes& action, const Replies& replies,
   return {};
 }
 
-Requests RequestsOf(const ReadPodConditions& action, const Observed& /*observed*/,
-                    const ActionProgress& /*read*/) {
-  Requests requests;
-  for (const std::string& name : action.names) {
-    requests.push_back(kube::GetRequest(kube::kPods, {.ns = action.ns, .name = name}));
-  }
-  return requests;
-}
-
-Result<void> HandleReplies(const ReadPodConditions& action, const Replies& replies,
-                           ActionProgress& /*read*/, ReplyContext& to) {
-  SchedulerMessagesRead found;
-  for (std::size_t i = 0; i < action.names.size(); ++i) {
-    const std::string& name = action.names[i];
-    const api::PendingPod pod =
-        replies[i] ? api::DecodePendingPod(replies[i]->body) : api::PendingPod{};
-    found.messages[name] = pod.unschedulable;
-    if (pod.has_started) found.started_pods.insert(name);
-  }
-  to.result.memory.emplace_back(found);
-  to.observed.evidence.scheduler_messages = std::move(found);
-  return {};
-}
-
 Requests RequestsOf(const ReadDaemonSetEvents& action, const Observed& /*observed*/,
                     const ActionProgress& /*read*/) {
   // Kubernetes writes at most 25 Events about one object in a burst, and few more until they

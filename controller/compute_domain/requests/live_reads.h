@@ -1,7 +1,9 @@
 // Requests of each live read, and how their replies become evidence.
 #pragma once
 
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,6 +28,17 @@ struct Page {
   bool asks_if_served = false;  // Asks which kinds the API server serves, after a 404.
 };
 
+// Progress of ReadPodConditions: the pods, then the nodes where they may run, and their GPUs.
+struct PodsRead {
+  SchedulerMessagesRead found = {};
+  std::map<std::string, api::UserPod> lacking = {};  // Those that find no device, by name.
+  std::vector<api::NodeSelection> selections = {};   // All of them, each once, until they are read.
+  // Names of the nodes that a selection gives. Empty if they are too many, or were not read.
+  std::map<api::NodeSelection, std::optional<std::set<std::string>>> nodes = {};
+  std::optional<Page> slices = {};                      // The next page of the GPU driver's slices.
+  std::optional<std::map<std::string, int>> gpus = {};  // By node. Empty if they were not read.
+};
+
 // Progress of an action that takes several requests, one after the other.
 struct ActionProgress {
   // For reads of collections. Keeps only the domain's objects of each page, so that memory does not
@@ -39,6 +52,7 @@ struct ActionProgress {
   http::Request put = {};  // Only for kPut.
   // For a DELETE that was answered with this 409: the object is read to see how it ended.
   std::optional<base::Error> conflict = {};
+  PodsRead pods = {};
 };
 
 [[nodiscard]] Requests RequestsOf(const ReadOwner&, const Observed&, const ActionProgress&);
@@ -68,6 +82,10 @@ struct ActionProgress {
 [[nodiscard]] Requests RequestsOf(const ReadPodConditions&, const Observed&, const ActionProgress&);
 [[nodiscard]] base::Result<void> HandleReplies(const ReadPodConditions&, const Replies&,
                                                ActionProgress&, ReplyContext&);
+
+[[nodiscard]] Requests RequestsOf(const ReadUses&, const Observed&, const ActionProgress&);
+[[nodiscard]] base::Result<void> HandleReplies(const ReadUses&, const Replies&, ActionProgress&,
+                                               ReplyContext&);
 
 [[nodiscard]] Requests RequestsOf(const ReadTaken&, const Observed&, const ActionProgress&);
 [[nodiscard]] base::Result<void> HandleReplies(const ReadTaken&, const Replies&, ActionProgress&,

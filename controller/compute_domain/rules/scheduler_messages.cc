@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "controller/api/names.h"
 #include "controller/compute_domain/model/ownership.h"
 #include "controller/compute_domain/rules/next_look.h"
 #include "pkg/base/rfc3339.h"
@@ -14,8 +15,6 @@ using std::chrono::milliseconds;
 
 // A pod that has waited less long needs no explanation.
 constexpr std::chrono::seconds kPatience{5};
-// Part of the message if no device is left for a claim. Other schedulers use it, too.
-constexpr std::string_view kNoDevice = "cannot allocate all claims";
 // Limits the pods that are read. Conditions name no more, and most of them have the same cause.
 constexpr std::size_t kPodsMax = 5;
 
@@ -44,10 +43,12 @@ std::vector<kube::OwnerReference> FindPodsWithoutChannel(const Observed& observe
   std::vector<kube::OwnerReference> pods;
   for (const api::ResourceClaim& claim : observed.children.claims) {
     if (!IsWaiting(observed, claim)) continue;
-    const auto messages = observed.memory.scheduler_messages.find(PodOf(claim)->name);
-    const bool lacks = messages != observed.memory.scheduler_messages.end() &&
-                       messages->second.find(kNoDevice) != std::string::npos;
-    if (lacks) pods.push_back(*PodOf(claim));
+    const std::string& pod = PodOf(claim)->name;
+    const auto messages = observed.memory.scheduler_messages.find(pod);
+    const bool is_said = messages != observed.memory.scheduler_messages.end() &&
+                         messages->second.find(api::kSchedulerLacksDevice) != std::string::npos;
+    // What is kept of a message may be cut.
+    if (is_said || observed.memory.reach.contains(pod)) pods.push_back(*PodOf(claim));
   }
   return pods;
 }

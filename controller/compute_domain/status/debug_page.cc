@@ -50,6 +50,7 @@ Value DescribeDomain(const Observed& seen, const Instant& now) {
        {"deleting", meta.deleting},
        {"users", Value::ArrayOf(explanation.usage.users)},
        {"waiting", Value::ArrayOf(EachThatWaits(observed))},
+       {"advice", explanation.shortage ? Encode(explanation.shortage->advice) : Value()},
        {"heldByOthers", Value::ArrayOf(WithHolders(explanation.occupied))},
        {"idleNodes", Value::ArrayOf(IdleNodes(observed, observed.children.claims))},
        {"nodesWithoutPlugin", Value::ArrayOf(explanation.plugins.nodes)},

@@ -13,6 +13,7 @@ namespace compute_domain {
 
 // Returns:
 // {"namespace", "name", "uid", "deleting", "users": ["pods/a"], "waiting": ["pods/b (why)"],
+//  "advice": Encode(Advice), or null if no pod lacks a channel,
 //  "heldByOthers": ["node (by whom)"], "idleNodes": [], "nodesWithoutPlugin": [],
 //  "outdatedDaemons": [], "status": as planned}
 // REQUIRES: observed.domain.

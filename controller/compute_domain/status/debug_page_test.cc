@@ -43,6 +43,17 @@ TEST(Describe, G3_NamesWhatLiesInOtherNamespacesAsStatusDoesNot) {
   EXPECT_EQ(described["heldByOthers"].items()[0].AsString(), "node-1 (by team-b/other)");
 }
 
+TEST(Describe, REV4_P12_AdviceIsAValue) {
+  Observed observed = fixtures::Converged();
+  EXPECT_TRUE(DescribeDomain(observed, fixtures::Now())["advice"].IsNull());
+  observed.children.claims.push_back(fixtures::MakeWaitingClaim("late"));
+  observed.memory.scheduler_messages["late"] = api::kSchedulerLacksDevice;
+  observed.others.surveys = {
+      {.pods = {observed.children.claims.back().meta.owners.front()}, .holders = {"team-b/other"}}};
+  EXPECT_EQ(json::Serialize(DescribeDomain(observed, fixtures::Now())["advice"]),
+            R"({"do":"WaitForDomains","objects":["team-b/other"],"number":0})");
+}
+
 TEST(CliqueDescription, G21_EachCliqueHasItsNodesWithWhoHoldsThemOrWhyTheyAreOfNoUse) {
   const auto node = [](const char* name, const char* clique) {
     api::Node made = fixtures::MakeNode(name, "");

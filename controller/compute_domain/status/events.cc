@@ -7,6 +7,7 @@
 #include "controller/api/names.h"
 #include "controller/compute_domain/model/ownership.h"
 #include "controller/compute_domain/rules/scheduler_messages.h"
+#include "controller/compute_domain/status/explanation/shortage.h"
 #include "controller/compute_domain/status/explanation/usage.h"
 #include "controller/compute_domain/status/reasons.h"
 
@@ -242,25 +243,25 @@ class EventBuilder {
 
 PendingPodEvents EventsForPendingPods(const Observed& observed) {
   PendingPodEvents found;
-  if (const std::optional<Failure> shortage = FindShortage(observed)) {
-    for (const kube::OwnerReference& pod : FindPodsWithoutChannel(observed)) {
-      found.sent.reasons[pod.uid] = shortage->reason;
-      const auto before = observed.memory.event_reasons.find(pod.uid);
-      if (before != observed.memory.event_reasons.end() && before->second == shortage->reason)
-        continue;
-      const bool passes_by_itself = shortage->reason == api::kReasonNoChannelFree;
-      found.events.push_back(
-          {.type = passes_by_itself ? EventType::kNormal : EventType::kWarning,
-           .reason = shortage->reason,
-           .action = "Scheduling",
-           .note = "The pod waits for a channel of ComputeDomain " +
-                   kube::ToString(observed.domain->meta.key) + ". " + shortage->message,
-           .regarding = {.api_version = pod.api_version,
-                         .kind = pod.kind,
-                         .key = {.ns = observed.domain->meta.key.ns, .name = pod.name},
-                         .uid = pod.uid},
-           .related = kube::ReferenceTo(api::kComputeDomains, observed.domain->meta)});
-    }
+  const std::map<kube::Uid, Shortage> shortages = FindShortages(observed);
+  for (const kube::OwnerReference& pod : FindPodsWithoutChannel(observed)) {
+    const Shortage& shortage = shortages.at(pod.uid);
+    found.sent.reasons[pod.uid] = shortage.reason;
+    const auto before = observed.memory.event_reasons.find(pod.uid);
+    if (before != observed.memory.event_reasons.end() && before->second == shortage.reason)
+      continue;
+    const bool passes_by_itself = shortage.reason == api::kReasonNoChannelFree;
+    found.events.push_back(
+        {.type = passes_by_itself ? EventType::kNormal : EventType::kWarning,
+         .reason = shortage.reason,
+         .action = "Scheduling",
+         .note = "The pod waits for a channel of ComputeDomain " +
+                 kube::ToString(observed.domain->meta.key) + ". " + shortage.message,
+         .regarding = {.api_version = pod.api_version,
+                       .kind = pod.kind,
+                       .key = {.ns = observed.domain->meta.key.ns, .name = pod.name},
+                       .uid = pod.uid},
+         .related = kube::ReferenceTo(api::kComputeDomains, observed.domain->meta)});
   }
   return found;
 }

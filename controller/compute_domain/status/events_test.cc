@@ -389,7 +389,11 @@ TEST(TellWaitingPods, B29_EachPodHearsOfEachCauseOnce) {
 
   api::ResourceClaim stray = fixtures::MakeChannelClaim("node-3", "b");
   stray.channel_domain.clear();
-  observed.others.unrelated_claims = {stray};
+  NodeSurvey survey = {.claims = {stray}};
+  for (const auto& claim : observed.children.claims) {
+    if (claim.node.empty()) survey.pods.push_back(claim.meta.owners.front());
+  }
+  observed.others.surveys = {survey};
   const std::vector<kube::Event> strays = Send(observed);
   EXPECT_EQ(Summaries(strays),
             (Texts{"Warning ChannelHeldByUnrelatedClaim of Pod team-a/train-2",

@@ -13,6 +13,7 @@ constexpr Reason kReasons[] = {
     {api::kReasonSpecMissing, Telling::kWarning, true},
     {api::kReasonTemplateNameInvalid, Telling::kWarning, true},
     {api::kReasonAnnotationInvalid, Telling::kWarning},
+    {api::kReasonPlacementMissing, Telling::kWarning},
     {api::kReasonDraNotServed, Telling::kWarning, true},
     {api::kReasonPermissionMissing, Telling::kWarning, true},
     {api::kReasonChildrenNotRead, Telling::kWarning, true},
@@ -57,6 +58,7 @@ constexpr Reason kReasons[] = {
     {api::kReasonWaitingForMembers, Telling::kSilent},
     {api::kReasonMemberWithoutClaim, Telling::kWarning},
     {api::kReasonNodeLeaving, Telling::kWarning},
+    {api::kReasonClaimNotListed, Telling::kWarning},
     {api::kReasonSpansCliques, Telling::kWarning},
     {api::kReasonCliqueShared, Telling::kWarning},
     {api::kReasonNoFabric, Telling::kWarning},
@@ -71,6 +73,7 @@ constexpr Reason kReasons[] = {
     {api::kReasonNoRoomInClique, Telling::kWarning},
     {api::kReasonNoChannelFree, Telling::kSilent},
     {api::kReasonNoPlugin, Telling::kWarning},
+    {api::kReasonNoNodeHasGpus, Telling::kWarning},
     {api::kReasonNoClaims, Telling::kSilent},
 };
 

@@ -1004,6 +1004,47 @@ TEST(DecideStatus, NothingIsMadeBeforeTheDomainIsAccepted) {
   EXPECT_EQ(status.Find("Provisioned")->status, "False");
 }
 
+TEST(DecideStatus, REV4_2_WhereNothingPlacesPodsTheDomainSaysSo) {
+  struct Row {
+    const char* what;
+    PlacementPolicy placement;
+    const char* label;
+    const char* reason;
+    const char* says;
+  };
+  for (const Row& row : {
+           Row{"unknown", PlacementPolicy::kUnknown, "clique", "Accepted", "has what it needs."},
+           Row{"installed", PlacementPolicy::kInstalled, "clique", "Accepted",
+               "has what it needs."},
+           Row{"missing", PlacementPolicy::kMissing, "", "Accepted",
+               "has what it needs. Nothing keeps the domain's pods in one clique: a "
+               "MutatingAdmissionPolicyBinding of cdom's placement does not exist. For "
+               "administrators: apply cdom-placement.yaml, or manifests/placement."},
+           Row{"missing, any", PlacementPolicy::kMissing, "any", "Accepted", "has what it needs."},
+           Row{"missing, exclusive", PlacementPolicy::kMissing, "exclusive-clique",
+               "PlacementMissing",
+               "Label cdom.dev/placement has no effect. Nothing keeps the domain's pods in one "
+               "clique: a MutatingAdmissionPolicyBinding of cdom's placement does not exist. For "
+               "administrators: apply cdom-placement.yaml, or manifests/placement."},
+           Row{"not served, clique", PlacementPolicy::kNotServed, "clique", "Accepted",
+               "Nothing keeps the domain's pods in one clique, unless they have an affinity of "
+               "their own: Kubernetes has MutatingAdmissionPolicies from 1.36 on."},
+       }) {
+    SCOPED_TRACE(row.what);
+    const DomainStatus status = StatusAfter([&](Observed& o) {
+      o.domain->placement = row.label;
+      o.facts.placement = row.placement;
+    });
+    EXPECT_EQ(status.Find("Accepted")->status, "True");
+    EXPECT_EQ(fixtures::ReasonOf(status, "Accepted"), row.reason);
+    EXPECT_TRUE(MessageOf(status, "Accepted").ends_with(row.says)) << MessageOf(status, "Accepted");
+    // The row shows it.
+    const bool is_told = row.reason == std::string("PlacementMissing");
+    EXPECT_EQ(fixtures::ReasonOf(status, "Ready"), is_told ? row.reason : "AllMembersReady");
+    EXPECT_EQ(status.Find("Ready")->status, "True");
+  }
+}
+
 TEST(DecideStatus, G12_PlacementThatNobodyKnowsIsSaidAndAsksForNothing) {
   const DomainStatus status = StatusAfter([](Observed& o) {
     Spread(o);

@@ -6,6 +6,7 @@
 #include "controller/compute_domain/requests/apply.h"
 #include "controller/compute_domain/status/debug_page.h"
 #include "controller/compute_domain/status/events.h"
+#include "controller/compute_domain/status/explanation/node_survey.h"
 #include "pkg/json/repair.h"
 #include "pkg/json/utf8.h"
 #include "test/fixtures/plan.h"
@@ -44,8 +45,18 @@ Observed Gather(fuzz::Input& input, const Observed& world) {
   if (input.ConsumeBool()) observed.evidence.daemon_pods = observed.children.daemon_pods;
   if (input.ConsumeBool()) observed.evidence.claims = observed.children.claims;
   if (input.ConsumeBool()) observed.memory.scheduler_messages["train-2"] = fuzz::Text(input);
+  if (input.ConsumeBool()) {
+    observed.memory.reach["train-2"] = std::make_shared<const PodReach>(
+        PodReach{.nodes = std::set<std::string>{"node-0"}, .gpus_most = 1});
+  }
   cache.AddNodes(observed);
-  cache.AddNodeHolders(observed);
+  if (!observed.domain) return observed;
+  NodeSurveyor surveyor(observed, cache.UnrelatedClaims(),
+                        [&](const std::string& uid) { return cache.NameOf(uid); });
+  cache.VisitNodes(cache.Placements(), [&](const api::Node& node, const NodeContext& context) {
+    surveyor.Add(node, context);
+  });
+  observed.others.surveys = surveyor.Take();
   return observed;
 }
 

@@ -23,6 +23,14 @@ constexpr std::string_view kOrphan = "orphan";
 constexpr std::string_view kRevisionLabel = "controller-revision-hash";
 constexpr std::string_view kNotReady = "node.kubernetes.io/not-ready";
 constexpr std::string_view kUnreachable = "node.kubernetes.io/unreachable";
+constexpr std::string_view kGpuDriver = "gpu.nvidia.com";
+
+// Returns how many GPUs the request of a claim asks for.
+std::size_t GpusOf(const Value& request) {
+  const Value& exactly = request["exactly"];
+  if (exactly["deviceClassName"].AsString() != kGpuDriver) return 0;
+  return static_cast<std::size_t>(exactly["count"].AsInt().value_or(1));
+}
 
 Value OwnerOf(const char* api_version, const char* kind, const Object& owner) {
   return Value::Object({{"apiVersion", api_version},
@@ -344,9 +352,9 @@ bool Scheduler::Schedule(const Object& pod) {
         Fits(pod, *node) && std::ranges::all_of(claims, [&](const ObjectPtr& claim) {
           const std::string allocated = AllocatedNode(*claim);
           const bool is_channel = FindConfig(*claim).value_or(ClaimConfig{}).is_channel;
-          return allocated.empty()
-                     ? IsAdminAccess(*claim) || IsFree(name, is_channel ? "channel-0" : "daemon-0")
-                     : allocated == name;
+          if (!allocated.empty()) return allocated == name;
+          if (!HasGpus(*claim, name)) return false;
+          return IsAdminAccess(*claim) || IsFree(name, is_channel ? "channel-0" : "daemon-0");
         });
     if (!possible) continue;
     for (const ObjectPtr& claim : claims) {
@@ -383,6 +391,30 @@ bool Scheduler::IsFree(const std::string& node, const std::string& device) const
   return true;
 }
 
+// Whole GPUs, of which the node's slices have a number.
+bool Scheduler::HasGpus(const Object& claim, const std::string& node) const {
+  std::size_t wanted = 0;
+  for (const Value& request : At(claim.value(), {"spec", "devices", "requests"}).items()) {
+    wanted += GpusOf(request);
+  }
+  if (wanted == 0) return true;
+  std::size_t free = 0;
+  for (const auto& [key, slice] : store().Live(Kind::kSlice)) {
+    const Value& spec = (*slice)["spec"];
+    if (spec["driver"].AsString() != kGpuDriver || spec["nodeName"].AsString() != node) continue;
+    free += spec["devices"].items().size();
+  }
+  for (const auto& [key, other] : store().Live(Kind::kClaim)) {
+    for (const Value& result :
+         At(other->value(), {"status", "allocation", "devices", "results"}).items()) {
+      const bool is_taken =
+          result["driver"].AsString() == kGpuDriver && result["pool"].AsString() == node;
+      if (is_taken) --free;
+    }
+  }
+  return free >= wanted;
+}
+
 // First the finalizer that protects the allocation, then the allocation, or one more consumer of
 // it.
 bool Scheduler::Allocate(const Object& pod, const Object& claim, const std::string& node) {
@@ -395,10 +427,13 @@ bool Scheduler::Allocate(const Object& pod, const Object& claim, const std::stri
   const bool is_channel = FindConfig(claim).value_or(ClaimConfig{}).is_channel;
   Value results = Value::Array();
   for (const Value& request : At(claim.value(), {"spec", "devices", "requests"}).items()) {
-    results.Append(Value::Object({{"request", request["name"]},
-                                  {"driver", kDriver},
-                                  {"pool", node},
-                                  {"device", is_channel ? "channel-0" : "daemon-0"}}));
+    const std::size_t gpus = GpusOf(request);
+    const auto append = [&](std::string_view driver, const std::string& device) {
+      results.Append(Value::Object(
+          {{"request", request["name"]}, {"driver", driver}, {"pool", node}, {"device", device}}));
+    };
+    if (gpus == 0) append(kDriver, is_channel ? "channel-0" : "daemon-0");
+    for (std::size_t i = 0; i < gpus; ++i) append(kGpuDriver, "gpu-" + std::to_string(i));
   }
   Value configs = Value::Array();
   for (const Value& config : At(claim.value(), {"spec", "devices", "config"}).items()) {

@@ -90,6 +90,7 @@ class Scheduler final : public Peer {
   [[nodiscard]] bool Schedule(const Object& pod);
   [[nodiscard]] bool Fits(const Object& pod, const Object& node) const;
   [[nodiscard]] bool IsFree(const std::string& node, const std::string& device) const;
+  [[nodiscard]] bool HasGpus(const Object& claim, const std::string& node) const;
   [[nodiscard]] bool Allocate(const Object& pod, const Object& claim, const std::string& node);
   [[nodiscard]] bool SayUnschedulable(const Object& pod);
 };

@@ -42,6 +42,12 @@ void Workload::Act(Time /*now*/) {
   }
 }
 
+Value WorkThatLists(const std::string& claim) {
+  const Value claims = Value::Array({Value::Object({{"name", claim}})});
+  return Value::Object(
+      {{"name", "work"}, {"image", "work"}, {"resources", Value::Object({{"claims", claims}})}});
+}
+
 bool Workload::CreatePod(const kube::ObjectKey& key, const std::string& node) {
   Value claim = Value::Object({{"name", "channel"}});
   if (claim_.empty()) {
@@ -51,11 +57,9 @@ bool Workload::CreatePod(const kube::ObjectKey& key, const std::string& node) {
   }
   Value pod = Value::Object(
       {{"metadata", Value::Object({{"name", key.name}})},
-       {"spec",
-        Value::Object(
-            {{"nodeSelector", Value::Object({{"kubernetes.io/hostname", node}})},
-             {"containers", Value::Array({Value::Object({{"name", "work"}, {"image", "work"}})})},
-             {"resourceClaims", Value::Array({std::move(claim)})}})}});
+       {"spec", Value::Object({{"nodeSelector", Value::Object({{"kubernetes.io/hostname", node}})},
+                               {"containers", Value::Array({WorkThatLists("channel")})},
+                               {"resourceClaims", Value::Array({std::move(claim)})}})}});
   return store().Create(name(), Kind::kPod, key.ns, std::move(pod)).ok();
 }
 

@@ -13,6 +13,9 @@
 
 namespace simulation {
 
+// Returns a container that lists the pod's claim.
+[[nodiscard]] json::Value WorkThatLists(const std::string& claim);
+
 // Pods that use a domain, one on each of some nodes. Like a Job, it creates them once the domain's
 // claim template exists, and creates a deleted pod again. If `claim` is not empty, all its pods
 // name this claim, which it creates from the template.

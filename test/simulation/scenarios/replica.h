@@ -99,6 +99,7 @@ class Replica {
 
   [[nodiscard]] const RingLogger& logger() const { return logger_; }
   [[nodiscard]] const compute_domain::Controller& controller() const { return controller_; }
+  [[nodiscard]] compute_domain::Controller& controller() { return controller_; }
 
  private:
   // The current pass, its requests and the replies so far.

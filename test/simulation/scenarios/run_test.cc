@@ -31,7 +31,7 @@ TEST(ShortTail, IsFull_WithoutAFault) {
 
 TEST(Sweep, MostRunsOfASampleHaveAShortTail_AndAreTheRunsOfTheirSpecs) {
   const std::vector<RunResult> runs =
-      Sweep({.scenario = kLongScenario}, {Fault::kCrashAfter}, 11, true);
+      Sweep({.scenario = kLongScenario}, {Fault::kCrashAfter}, 7, true);
   const auto short_run =
       std::ranges::count_if(runs, [](const RunResult& run) { return run.spec.short_tail; });
   EXPECT_GT(short_run, std::ssize(runs) / 2);

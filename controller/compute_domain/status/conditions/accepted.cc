@@ -4,6 +4,27 @@
 
 namespace compute_domain {
 
+namespace {
+
+// Returns why nothing keeps the pods of the domain in one clique. Empty if something does, if that
+// is not known, or if they need not be.
+std::string WhyNotPlaced(const Observed& observed) {
+  const PlacementPolicy placement = observed.facts.placement;
+  if (MaySpanCliques(observed)) return "";
+  if (placement == PlacementPolicy::kMissing) {
+    return "Nothing keeps the domain's pods in one clique: a MutatingAdmissionPolicyBinding of "
+           "cdom's placement does not exist. For administrators: apply cdom-placement.yaml, or "
+           "manifests/placement.";
+  }
+  if (placement == PlacementPolicy::kNotServed) {
+    return "Nothing keeps the domain's pods in one clique, unless they have an affinity of their "
+           "own: Kubernetes has MutatingAdmissionPolicies from 1.36 on.";
+  }
+  return "";
+}
+
+}  // namespace
+
 bool IsOfUnread(const Verdict& verdict) { return verdict.reason == api::kReasonChildrenNotRead; }
 
 Verdict JudgeAccepted(const StatusInput& input) {
@@ -35,7 +56,15 @@ Verdict JudgeAccepted(const StatusInput& input) {
     if (problem.empty()) continue;
     return {"True", api::kReasonChildrenNotRead, "Changes of children are not seen: " + problem};
   }
-  return {"True", api::kReasonAccepted, "The spec is valid, and the cluster has what it needs."};
+  const std::string not_placed = WhyNotPlaced(observed);
+  const bool is_missing = observed.facts.placement == PlacementPolicy::kMissing;
+  if (IsPlaced(observed) && is_missing) {
+    return {"True", api::kReasonPlacementMissing,
+            "Label " + std::string(api::kPlacementLabel) + " has no effect. " + not_placed};
+  }
+  return {"True", api::kReasonAccepted,
+          "The spec is valid, and the cluster has what it needs." +
+              (not_placed.empty() ? "" : " " + not_placed)};
 }
 
 }  // namespace compute_domain

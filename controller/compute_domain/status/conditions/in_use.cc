@@ -36,9 +36,9 @@ Verdict JudgeInUse(const StatusInput& input) {
   const std::string says = waiting.reason.empty() ? "" : " " + waiting.message;
   const std::vector<std::string>& users = input.explanation.usage.users;
   if (!users.empty()) {
-    // These reasons need an action by a person.
-    const bool matters =
-        waiting.reason == api::kReasonChannelHeld || waiting.reason == api::kReasonNoRoomInClique;
+    const std::optional<Shortage>& shortage = input.explanation.shortage;
+    const bool matters = waiting.reason == api::kReasonNoRoomInClique ||
+                         (shortage && NeedsAPerson(shortage->advice));
     return {"True", matters ? waiting.reason : std::string(api::kReasonClaimsReserved),
             "Used by " + Names(users) + "." + says};
   }

@@ -11,8 +11,9 @@ namespace {
 Verdict WithIgnored(Verdict ready, const Verdict& accepted) {
   const bool is_calm =
       ready.reason == api::kReasonIdle || ready.reason == api::kReasonAllMembersReady;
-  const bool is_told =
-      accepted.reason == api::kReasonPaused || accepted.reason == api::kReasonAnnotationInvalid;
+  const bool is_told = accepted.reason == api::kReasonPaused ||
+                       accepted.reason == api::kReasonAnnotationInvalid ||
+                       accepted.reason == api::kReasonPlacementMissing;
   if (!is_calm || !is_told) return ready;
   return {ready.status, accepted.reason, ready.message + " " + accepted.message};
 }

@@ -79,9 +79,8 @@ std::string Unavailable(int reserved, int unusable) {
   return text.empty() ? "" : " (" + text + ")";
 }
 
-// Returns what to do if the clique has no node for `waiting` pods.
-std::string HelpWithFullClique(const Observed& observed, int waiting) {
-  const int needed = waiting + static_cast<int>(NodesWithPods(observed).size());
+// Returns what to do if the clique of the pods has no room for all `needed` ones.
+Advice AdviceOnFullClique(const Observed& observed, const std::string& of_pods, int needed) {
   int largest = 0;
   std::string roomy;
   for (const auto& [clique, count] : observed.others.capacity) {
@@ -89,18 +88,28 @@ std::string HelpWithFullClique(const Observed& observed, int waiting) {
     largest = std::max(largest, count.free + count.reserved + count.held + count.unusable);
     if (roomy.empty() && FreeFor(observed, count) >= needed) roomy = clique;
   }
+  if (needed > largest) return {.what = Advice::Do::kRunPods, .number = largest};
+  if (roomy.empty())
+    return {.what = Advice::Do::kWaitForNodes, .objects = {of_pods}, .number = needed};
+  return {.what = Advice::Do::kStartElsewhere, .objects = {roomy}, .number = needed};
+}
+
+// `needed` is the number of all pods.
+std::string Say(const Advice& advice, int needed) {
   const std::string pods = std::to_string(needed);
-  if (needed > largest) {
-    return "No clique has " + pods + " nodes (largest: " + std::to_string(largest) +
-           "): run at most " + std::to_string(largest) + " pods, or remove the label " +
-           std::string(api::kPlacementLabel) + " and delete the waiting pods.";
+  const std::string number = std::to_string(advice.number);
+  switch (advice.what) {
+    case Advice::Do::kRunPods:
+      return "No clique has " + pods + " nodes (largest: " + number + "): run at most " + number +
+             " pods, or remove the label " + std::string(api::kPlacementLabel) +
+             " and delete the waiting pods.";
+    case Advice::Do::kStartElsewhere:
+      return "Wait for nodes there, or delete all pods of the job, so that it starts in a clique "
+             "that has " +
+             pods + " free nodes, such as " + advice.objects.front() + ".";
+    default:
+      return "Wait for nodes there: no other clique has " + pods + " free nodes now.";
   }
-  if (!roomy.empty()) {
-    return "Wait for nodes there, or delete all pods of the job, so that it starts in a clique "
-           "that has " +
-           pods + " free nodes, such as " + roomy + ".";
-  }
-  return "Wait for nodes there: no other clique has " + pods + " free nodes now.";
 }
 
 }  // namespace
@@ -157,25 +166,32 @@ std::string DescribeCapacity(const Observed& observed) {
   return " Free nodes by clique: " + Names(texts) + ".";
 }
 
-std::optional<Failure> FindFullClique(const Observed& observed) {
-  if (!IsPlaced(observed) || !observed.domain->placement_group.empty()) return {};
+std::string CliqueOfPods(const Observed& observed) {
+  if (!IsPlaced(observed) || !observed.domain->placement_group.empty()) return "";
   const std::set<std::string> cliques = CliquesInUse(observed);
   // Pods in several cliques are another problem, which MembersReady reports.
-  if (cliques.size() != 1) return {};
-  const auto capacity = observed.others.capacity.find(*cliques.begin());
-  if (capacity == observed.others.capacity.end()) return {};
+  return cliques.size() == 1 ? *cliques.begin() : "";
+}
+
+std::optional<Shortage> FindFullClique(const Observed& observed) {
+  const std::string clique = CliqueOfPods(observed);
+  const auto capacity = observed.others.capacity.find(clique);
+  if (clique.empty() || capacity == observed.others.capacity.end()) return {};
   int waiting = 0;
   for (const auto& [messages, pods] : FindWaiting(observed)) {
     waiting += static_cast<int>(pods.size());
   }
-  const int free = FreeFor(observed, capacity->second) + OwnFree(observed, capacity->first);
+  const int free = FreeFor(observed, capacity->second) + OwnFree(observed, clique);
   if (free >= waiting) return {};
-  return MakeFailure(api::kReasonNoRoomInClique,
-                     "The pods of this domain are in clique " + capacity->first + ", where " +
-                         std::string(api::kPlacementLabel) +
-                         " keeps them together; nodes free there: " + std::to_string(free) +
-                         ", pods that wait: " + std::to_string(waiting) + ". " +
-                         HelpWithFullClique(observed, waiting));
+  const int needed = waiting + static_cast<int>(NodesWithPods(observed).size());
+  Advice advice = AdviceOnFullClique(observed, clique, needed);
+  return Shortage{
+      MakeFailure(api::kReasonNoRoomInClique,
+                  "The pods of this domain are in clique " + clique + ", where " +
+                      std::string(api::kPlacementLabel) +
+                      " keeps them together; nodes free there: " + std::to_string(free) +
+                      ", pods that wait: " + std::to_string(waiting) + ". " + Say(advice, needed)),
+      std::move(advice)};
 }
 
 }  // namespace compute_domain

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "controller/compute_domain/model/observed.h"
+#include "controller/compute_domain/status/explanation/advice.h"
 
 namespace compute_domain {
 
@@ -34,8 +35,12 @@ void Count(const std::string& clique, const NodeAvailability& availability,
 // Returns a sentence that begins with a space. Empty if no clique is known.
 [[nodiscard]] std::string DescribeCapacity(const Observed& observed);
 
+// Returns the clique in which all pods of the domain must run. Empty if there is none yet, or if
+// they need not.
+[[nodiscard]] std::string CliqueOfPods(const Observed& observed);
+
 // Returns why pending pods cannot join the other pods in their clique. Empty if the clique has
 // room, or if they may run elsewhere.
-[[nodiscard]] std::optional<Failure> FindFullClique(const Observed& observed);
+[[nodiscard]] std::optional<Shortage> FindFullClique(const Observed& observed);
 
 }  // namespace compute_domain

@@ -3,7 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "controller/compute_domain/rules/membership/membership.h"
-#include "controller/compute_domain/status/explanation/usage.h"
+#include "controller/compute_domain/rules/scheduler_messages.h"
+#include "controller/compute_domain/status/explanation/shortage.h"
 #include "controller/compute_domain/status/status.h"
 #include "test/fixtures/observed.h"
 #include "test/fixtures/plan.h"
@@ -260,7 +261,8 @@ TEST(FindShortage, G22_FullCliqueIsSaidRatherThanThatChannelsAreTaken) {
   for (auto& [pod, messages] : observed.memory.scheduler_messages)
     messages = "cannot allocate all claims";
   EXPECT_EQ(FindShortage(observed)->reason, "NoRoomInClique");
-  observed.others.unrelated_claims = {fixtures::MakeChannelClaim("node-9", "stray")};
+  observed.others.surveys = {{.pods = FindPodsWithoutChannel(observed),
+                              .claims = {fixtures::MakeChannelClaim("node-9", "stray")}}};
   EXPECT_EQ(FindShortage(observed)->reason, "ChannelHeldByUnrelatedClaim")
       << "somebody can do something about that";
 }

@@ -1,4 +1,4 @@
-// Users of a domain, and why other pods wait for it. Pure.
+// Users of a domain, and pods that wait for it. Pure.
 // This only explains: no decision depends on it.
 #pragma once
 
@@ -14,9 +14,12 @@ namespace compute_domain {
 // Returns at most five names, as "a, b, c, d, e and 4 more".
 [[nodiscard]] std::string Names(const std::vector<std::string>& names);
 
+// Returns whether messages of the domain may name objects of the namespace. REQUIRES:
+// observed.domain, here and below.
+[[nodiscard]] bool MayName(const Observed& observed, std::string_view ns);
+
 // Returns `domains` ("namespace/name" each) as the owner of the observed domain may read them. Only
-// counts those in other namespaces, unless Facts::names_others is set. REQUIRES: observed.domain,
-// here and below.
+// counts those in other namespaces, unless Facts::names_others is set.
 [[nodiscard]] std::vector<std::string> NamesForOwner(const Observed& observed,
                                                      const std::set<std::string>& domains);
 
@@ -32,9 +35,5 @@ struct Usage {
 // Returns the nodes that pods of the domain use while another domain holds them. Key: node. Value:
 // the holder, such as "by team-b/other".
 [[nodiscard]] std::map<std::string, std::string> FindOccupiedNodes(const Observed& observed);
-
-// Returns why such pods find no channel: no node has one, or claims and domains hold them all
-// (`unrelated_claims` and `node_holders`). Empty if no pod lacks a channel.
-[[nodiscard]] std::optional<Failure> FindShortage(const Observed& observed);
 
 }  // namespace compute_domain

@@ -11,6 +11,7 @@
 #include "controller/compute_domain/model/ownership.h"
 #include "controller/compute_domain/model/spec.h"
 #include "controller/compute_domain/status/explanation/imex_health.h"
+#include "controller/compute_domain/status/explanation/unlisted_claims.h"
 #include "controller/compute_domain/status/explanation/usage.h"
 
 namespace compute_domain {
@@ -152,8 +153,8 @@ std::vector<SharingIssue> FindSharingIssues(const Observed& observed, const Anal
   for (std::optional<SharingIssue>& issue :
        std::array{FindFabricErrors(observed, expected), FindOtherIndices(pods, expected),
                   FindUnreachable(pods, expected), FindPeersUnknown(pods, expected),
-                  FindRestarted(observed), FindSpread(observed, expected), FindSharing(observed),
-                  FindNoFabric(expected)}) {
+                  FindRestarted(observed), FindUnlisted(observed), FindSpread(observed, expected),
+                  FindSharing(observed), FindNoFabric(expected)}) {
     if (issue) issues.push_back(*std::move(issue));
   }
   return issues;

@@ -1,0 +1,197 @@
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "controller/compute_domain/model/spec.h"
+#include "controller/compute_domain/requests/live_reads.h"
+#include "pkg/json/repair.h"
+#include "pkg/kube/cache/list_page.h"
+#include "pkg/kube/client/request.h"
+
+namespace compute_domain {
+
+namespace {
+
+using base::Result;
+
+// A selection of more nodes is as good as all nodes, and costs the API server more. With metadata
+// only, a Node has about 5 KB.
+constexpr int kNodesMax = 500;
+constexpr std::size_t kNodesBytesMax = 8U << 20;
+// Of all pods that are read.
+constexpr std::size_t kSelectionsMax = 5;
+constexpr int kSlicesPage = 100;  // A slice has about 10 KB.
+
+http::Request NodesRequest(const api::NodeSelection& selection) {
+  return kube::ListRequest(kube::kNodes, {.label_selector = selection.labels,
+                                          .field_selector = selection.fields,
+                                          .limit = kNodesMax,
+                                          .bytes_max = kNodesBytesMax,
+                                          .metadata_only = true});
+}
+
+http::Request SlicesRequest(const Page& page, const Observed& observed) {
+  kube::Resource slices = kube::kResourceSlices;
+  slices.version = observed.facts.views.claim_version;
+  return kube::ListRequest(slices,
+                           {.field_selector = "spec.driver=" + std::string(api::kGpuDeviceClass),
+                            .continue_token = page.continue_token,
+                            .limit = page.limit.objects(),
+                            .bytes_max = page.limit.bytes_max()});
+}
+
+// Returns whether the GPUs of nodes can be counted: the class has the name of the driver, so all of
+// its whole GPUs are of the class.
+bool CountsGpus(const Observed& observed) {
+  const auto gpus = FindGpus(observed).gpus;
+  return gpus && gpus->count > 0 && gpus->device_class == api::kGpuDeviceClass;
+}
+
+void TakePods(const ReadPodConditions& action, const Replies& replies, const Observed& observed,
+              PodsRead& pods) {
+  for (std::size_t i = 0; i < action.names.size(); ++i) {
+    const std::string& name = action.names[i];
+    api::UserPod pod = replies[i] ? api::DecodeUserPod(replies[i]->body) : api::UserPod{};
+    pods.found.messages[name] = pod.unschedulable;
+    if (pod.has_started) pods.found.started_pods.insert(name);
+    if (!pod.lacks_device) continue;
+    for (const api::NodeSelection& selection : pod.nodes) {
+      const bool is_known = std::ranges::find(pods.selections, selection) != pods.selections.end();
+      if (!is_known && pods.selections.size() < kSelectionsMax)
+        pods.selections.push_back(selection);
+    }
+    pods.lacking[name] = std::move(pod);
+  }
+  if (pods.lacking.empty() || !CountsGpus(observed)) return;
+  pods.slices = Page{.limit = kube::PageLimit(kSlicesPage)};
+}
+
+// Empty if the reply is not such a list, or if there are more than one page.
+std::optional<std::set<std::string>> NamesIn(const Reply& reply) {
+  if (!reply) return {};
+  const Result<kube::ListPage> list = kube::ReadListPage(reply->body);
+  if (!list || !CheckList(Kind::kNode, *list, true) || !list->continue_token.empty()) return {};
+  std::set<std::string> names;
+  json::Parser parser;
+  for (const std::string_view item : list->items) {
+    const Result<json::View> object = json::ParseRepaired(parser, item);
+    if (object) names.insert(std::string((*object)["metadata"]["name"].AsString()));
+  }
+  return names;
+}
+
+Result<void> TakeSlices(const Reply& reply, PodsRead& pods) {
+  Page page = *std::exchange(pods.slices, std::nullopt);
+  const bool is_too_large = !reply && reply.error().code == base::ErrorCode::kTooLarge;
+  if (is_too_large && page.limit.Shrink()) {
+    pods.slices = std::move(page);
+    return {};
+  }
+  if (!reply) return tl::unexpected(reply.error());
+  const kube::ListPage list = TRY(kube::ReadListPage(reply->body));
+  if (list.kind != "ResourceSliceList") return base::Unavailable("no list of ResourceSlices");
+  if (!pods.gpus) pods.gpus.emplace();
+  json::Parser parser;
+  for (const std::string_view item : list.items) {
+    api::CountGpus(TRY(json::ParseRepaired(parser, item)), *pods.gpus);
+  }
+  if (list.continue_token.empty()) return {};
+  if (list.continue_token == page.continue_token) return base::Unavailable("a page has no end");
+  page.limit.OnPage(reply->body.size());
+  page.continue_token = list.continue_token;
+  pods.slices = std::move(page);
+  return {};
+}
+
+PodReach ReachOf(const api::UserPod& pod, const PodsRead& pods) {
+  PodReach reach = {.tolerated = pod.tolerated};
+  if (!pod.nodes.empty()) reach.nodes.emplace();
+  for (const api::NodeSelection& selection : pod.nodes) {
+    const auto names = pods.nodes.find(selection);
+    if (names == pods.nodes.end() || !names->second) {
+      reach.nodes.reset();
+      break;
+    }
+    reach.nodes->insert(names->second->begin(), names->second->end());
+  }
+  if (!pods.gpus) return reach;
+  reach.gpus_most = 0;
+  for (const auto& [node, gpus] : *pods.gpus) {
+    if (!reach.nodes || reach.nodes->contains(node)) {
+      reach.gpus_most = std::max(*reach.gpus_most, gpus);
+    }
+  }
+  return reach;
+}
+
+void AddReach(PodsRead& pods) {
+  std::vector<std::shared_ptr<const PodReach>> all;
+  for (const auto& [name, pod] : pods.lacking) {
+    const PodReach reach = ReachOf(pod, pods);
+    auto same = std::ranges::find(all, reach, [](const auto& one) { return *one; });
+    if (same == all.end()) same = all.insert(same, std::make_shared<const PodReach>(reach));
+    pods.found.reach[name] = *same;
+  }
+}
+
+}  // namespace
+
+Requests RequestsOf(const ReadPodConditions& action, const Observed& observed,
+                    const ActionProgress& read) {
+  Requests requests;
+  if (!read.pods.found.messages.empty()) {
+    for (const auto& one : read.pods.selections) requests.push_back(NodesRequest(one));
+    if (read.pods.slices) requests.push_back(SlicesRequest(*read.pods.slices, observed));
+    return requests;
+  }
+  for (const std::string& name : action.names) {
+    requests.push_back(kube::GetRequest(kube::kPods, {.ns = action.ns, .name = name}));
+  }
+  return requests;
+}
+
+// Without the nodes or the GPUs only an explanation says less.
+Result<void> HandleReplies(const ReadPodConditions& action, const Replies& replies,
+                           ActionProgress& read, ReplyContext& to) {
+  PodsRead& pods = read.pods;
+  if (pods.found.messages.empty()) {
+    TakePods(action, replies, to.observed, pods);
+  } else {
+    auto reply = replies.begin();
+    for (const auto& selection : std::exchange(pods.selections, {})) {
+      pods.nodes[selection] = NamesIn(*reply++);
+    }
+    if (pods.slices && !TakeSlices(*reply, pods)) pods.gpus.reset();
+  }
+  to.result.goes_on = !pods.selections.empty() || pods.slices;
+  if (to.result.goes_on) return {};
+  AddReach(pods);
+  to.result.memory.emplace_back(pods.found);
+  to.observed.evidence.scheduler_messages = std::move(pods.found);
+  return {};
+}
+
+Requests RequestsOf(const ReadUses& action, const Observed& /*observed*/,
+                    const ActionProgress& /*read*/) {
+  Requests requests;
+  for (const Use& use : action.uses) {
+    requests.push_back(kube::GetRequest(kube::kPods, {.ns = action.ns, .name = use.pod}));
+  }
+  return requests;
+}
+
+// A pod that is not read now is not read again: only an explanation is missing.
+Result<void> HandleReplies(const ReadUses& action, const Replies& replies, ActionProgress& /*read*/,
+                           ReplyContext& to) {
+  UsesRead found;
+  for (std::size_t i = 0; i < action.uses.size(); ++i) {
+    const Use& use = action.uses[i];
+    const bool is_unlisted =
+        replies[i] && api::DecodeUserPod(replies[i]->body).unlisted_claims.contains(use.claim);
+    found.lists_claim[use.key] = !is_unlisted;
+  }
+  to.result.memory.emplace_back(std::move(found));
+  return {};
+}
+
+}  // namespace compute_domain

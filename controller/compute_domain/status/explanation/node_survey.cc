@@ -1,0 +1,103 @@
+#include "controller/compute_domain/status/explanation/node_survey.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "controller/compute_domain/model/ownership.h"
+#include "controller/compute_domain/model/spec.h"
+#include "controller/compute_domain/rules/scheduler_messages.h"
+#include "controller/compute_domain/status/explanation/clique_capacity.h"
+#include "controller/compute_domain/status/explanation/warnings.h"
+
+namespace compute_domain {
+
+namespace {
+
+bool Tolerates(const PodReach& reach, const api::Node& node) {
+  return reach.tolerated.contains("") || std::ranges::all_of(node.taints, [&](const auto& key) {
+           return reach.tolerated.contains(key);
+         });
+}
+
+bool Reaches(const NodeSurvey& survey, const api::Node& node) {
+  if (!survey.reach) return true;
+  const bool is_selected =
+      !survey.reach->nodes || survey.reach->nodes->contains(node.meta.key.name);
+  return is_selected && Tolerates(*survey.reach, node);
+}
+
+// Returns whether the claim names the domain from a namespace in which it is not the domain's.
+bool IsElsewhere(const Observed& observed, const api::ResourceClaim& claim) {
+  return claim.has_channel && claim.channel_domain == observed.uid && !claim.admin_access &&
+         !claim.consumers.empty() && !IsChannelClaim(observed, claim);
+}
+
+}  // namespace
+
+NodeSurveyor::NodeSurveyor(const Observed& observed,
+                           const std::vector<api::ResourceClaim>& unrelated, NameOf name_of)
+    : observed_(observed), name_of_(std::move(name_of)), clique_(CliqueOfPods(observed)) {
+  for (kube::OwnerReference& pod : FindPodsWithoutChannel(observed)) {
+    const auto known = observed.memory.reach.find(pod.name);
+    const auto reach = known == observed.memory.reach.end() ? nullptr : known->second;
+    auto same =
+        std::ranges::find(in_work_, reach, [](const auto& one) { return one.survey.reach; });
+    if (same == in_work_.end()) {
+      same = in_work_.insert(same, InWork{.survey = {.reach = reach}});
+    }
+    same->survey.pods.push_back(std::move(pod));
+  }
+  for (const api::ResourceClaim& claim : unrelated) claims_[claim.node].push_back(claim);
+  for (const api::ResourceClaim& claim : observed.children.claims) {
+    if (IsElsewhere(observed, claim)) claims_[claim.node].push_back(claim);
+  }
+}
+
+void NodeSurveyor::Add(const api::Node& node, const NodeContext& context) {
+  // A pod cannot run there, whatever else is so.
+  const bool is_usable = node.ready && NoticeOf(node, observed_.facts.leaving_taints).empty();
+  if (!is_usable || (!clique_.empty() && node.clique != clique_)) return;
+  for (InWork& one : in_work_) {
+    if (Reaches(one.survey, node)) AddTo(one, node, context);
+  }
+}
+
+void NodeSurveyor::AddTo(InWork& one, const api::Node& node, const NodeContext& context) const {
+  const std::string& name = node.meta.key.name;
+  if (const auto claims = claims_.find(name); claims != claims_.end()) {
+    std::ranges::copy(claims->second, std::back_inserter(one.survey.claims));
+  }
+  // Do not report a missing plugin from a stale cache.
+  const bool publishes = context.publishes || observed_.facts.views.slices != Freshness::kFresh;
+  one.survey.publishing += static_cast<int>(publishes);
+  if (!publishes) one.lacking.push_back(name);
+  if (!publishes && !node.clique.empty()) one.in_a_clique.push_back(name);
+  if (node.domain == observed_.uid) {
+    ++one.survey.own;
+  } else if (!node.domain.empty()) {
+    if (std::string holder = name_of_(node.domain); !holder.empty()) {
+      one.survey.holders.insert(std::move(holder));
+    }
+  }
+  const auto availability = AvailabilityOf(node, context, observed_.facts);
+  if (!publishes || !availability) return;
+  using State = NodeAvailability::State;
+  // Only placement keeps pods from a reserved node.
+  const bool is_kept = availability->state == State::kReserved && IsPlaced(observed_);
+  const bool is_free =
+      availability->state == State::kFree || availability->state == State::kReserved;
+  if (is_free && !is_kept) ++one.survey.free;
+}
+
+std::vector<NodeSurvey> NodeSurveyor::Take() {
+  std::vector<NodeSurvey> surveys;
+  for (InWork& one : in_work_) {
+    // Where no plugin runs, even a node without fabric may have to have one.
+    const bool none_has = one.survey.publishing == 0 && one.survey.reach && one.survey.reach->nodes;
+    one.survey.without_plugin = std::move(none_has ? one.lacking : one.in_a_clique);
+    surveys.push_back(std::move(one.survey));
+  }
+  return surveys;
+}
+
+}  // namespace compute_domain

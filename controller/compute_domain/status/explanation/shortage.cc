@@ -1,0 +1,176 @@
+#include "controller/compute_domain/status/explanation/shortage.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "controller/api/names.h"
+#include "controller/compute_domain/model/ownership.h"
+#include "controller/compute_domain/model/spec.h"
+#include "controller/compute_domain/rules/scheduler_messages.h"
+#include "controller/compute_domain/status/explanation/clique_capacity.h"
+#include "controller/compute_domain/status/explanation/usage.h"
+
+namespace compute_domain {
+
+namespace {
+
+using Do = Advice::Do;
+
+constexpr std::string_view kThere = "where these pods may run";
+
+std::string There(const char* before, std::string_view after = "") {
+  return std::string(before) + " " + std::string(kThere) + std::string(after);
+}
+
+// Returns "the GPUs that annotation cdom.dev/gpus asks for (8 of DeviceClass gpu.nvidia.com)".
+// Empty if the domain requests no GPUs.
+std::string GpusAskedFor(const Observed& observed) {
+  const auto gpus = FindGpus(observed).gpus;
+  if (!gpus) return "";
+  return "the GPUs that annotation " + std::string(api::kGpusAnnotation) + " asks for (" +
+         observed.domain->gpus + " of DeviceClass " + gpus->device_class + ")";
+}
+
+Shortage NobodyPublishes(const std::vector<std::string>& nodes) {
+  const std::string where =
+      nodes.empty() ? "No node of the cluster publishes devices of " + std::string(api::kDriver)
+                    : There("Nodes", " publish no devices of ") + std::string(api::kDriver) + " (" +
+                          Names(nodes) + ")";
+  return {MakeFailure(api::kReasonNoPlugin,
+                      where + ", so no pod gets a channel" + (nodes.empty() ? "" : " there") +
+                          ". For administrators: install a kubelet plugin, or find out why its "
+                          "pods do not run."),
+          {.what = Do::kInstallPlugin, .objects = nodes}};
+}
+
+// Returns whether no node has so many GPUs, even if none is in use.
+std::optional<Shortage> FindTooManyGpus(const Observed& observed, const NodeSurvey& survey) {
+  const auto gpus = FindGpus(observed).gpus;
+  if (!gpus || !survey.reach || !survey.reach->gpus_most) return {};
+  const int most = *survey.reach->gpus_most;
+  if (gpus->count <= most) return {};
+  const std::string where = survey.reach->nodes ? There("No node") : "No node";
+  if (most == 0) {
+    return Shortage{MakeFailure(api::kReasonNoNodeHasGpus,
+                                where + " publishes GPUs of DeviceClass " + gpus->device_class +
+                                    ". For administrators: install its DRA driver, or find out "
+                                    "why its pods do not run."),
+                    {.what = Do::kInstallGpuDriver}};
+  }
+  const std::string number = std::to_string(most);
+  return Shortage{
+      MakeFailure(api::kReasonNoNodeHasGpus,
+                  where + " has " + std::to_string(gpus->count) + " GPUs of DeviceClass " +
+                      gpus->device_class + " (largest: " + number + "): set annotation " +
+                      std::string(api::kGpusAnnotation) + " to " + number +
+                      ", and delete the pods that wait, so that new ones ask for fewer."),
+      {.what = Do::kAskForGpus, .number = most}};
+}
+
+std::optional<Shortage> FindHeldChannels(const Observed& observed, const NodeSurvey& survey) {
+  std::vector<std::string> strays;
+  Advice advice = {.what = Do::kDeleteClaims};
+  bool is_all_named = true;
+  for (const api::ResourceClaim& claim : survey.claims) {
+    const std::string name = kube::ToString(claim.meta.key);
+    const bool is_named = MayName(observed, claim.meta.key.ns);
+    if (!is_named) is_all_named = false;
+    strays.push_back("the channel of " + claim.node + " by " +
+                     (is_named ? "ResourceClaim " + name : "a ResourceClaim in another namespace") +
+                     (claim.consumers.empty()        ? " (used by no pod)"
+                      : claim.channel_domain.empty() ? " (of no ComputeDomain)"
+                                                     : " (of a domain in another namespace)"));
+    advice.objects.push_back(name);
+  }
+  if (strays.empty()) return {};
+  std::ranges::sort(strays);
+  std::ranges::sort(advice.objects);
+  return Shortage{
+      MakeFailure(
+          api::kReasonChannelHeld,
+          "Channels are held by unrelated claims: " + Names(strays) +
+              ". Delete such a claim, or the pods that use it." +
+              (is_all_named
+                   ? ""
+                   : " Administrators find the claims of other namespaces in /debug/domains.")),
+      std::move(advice)};
+}
+
+// The channels are there, and other domains or pods have them, or other devices are lacking.
+Shortage FindWaitForOthers(const Observed& observed, const NodeSurvey& survey) {
+  const std::string gpus = GpusAskedFor(observed);
+  std::string says = "The scheduler found nodes without a free channel";
+  says += (gpus.empty() ? "" : ", or without " + gpus) + ". ";
+  Advice advice = {.what = Do::kWaitForDevices};
+  if (survey.free > 0) {
+    says = There("Nodes", " have a free channel (") + std::to_string(survey.free) + "), but not " +
+           (gpus.empty() ? "the other devices that the pods claim" : gpus) +
+           ". The pods start when other pods release such devices.";
+  } else if (!survey.holders.empty()) {
+    advice = {.what = Do::kWaitForDomains,
+              .objects = {survey.holders.begin(), survey.holders.end()}};
+    says += "Other domains hold nodes: " + Names(NamesForOwner(observed, survey.holders)) +
+            ". The pods start when a pod of those domains ends.";
+  } else if (survey.own > 0) {
+    advice.what = Do::kWaitForOwnPods;
+    says +=
+        There("Pods of this domain hold the channels", ". The pods start when one of those ends.");
+  } else {
+    says += "The pods start when other pods release their channels.";
+  }
+  if (!survey.without_plugin.empty()) {
+    says += " Nodes that publish no devices of " + std::string(api::kDriver) +
+            ", since no kubelet plugin runs there: " + Names(survey.without_plugin) + ".";
+  }
+  return {MakeFailure(api::kReasonNoChannelFree,
+                      says + " (Two pods on one node must name the same ResourceClaim.)"),
+          std::move(advice)};
+}
+
+Shortage FindShortageOf(const Observed& observed, const NodeSurvey& survey) {
+  // Do not ask for an installation because of a stale cache: slices may exist.
+  if (observed.nobody_publishes && observed.facts.views.slices == Freshness::kFresh) {
+    return NobodyPublishes({});
+  }
+  if (auto gpus = FindTooManyGpus(observed, survey)) return *std::move(gpus);
+  if (auto held = FindHeldChannels(observed, survey)) return *std::move(held);
+  if (auto full = FindFullClique(observed)) return *std::move(full);
+  const bool has_others = survey.free > 0 || !survey.holders.empty();
+  if (!has_others && !survey.without_plugin.empty()) return NobodyPublishes(survey.without_plugin);
+  return FindWaitForOthers(observed, survey);
+}
+
+// Until the nodes are surveyed, all of them count.
+std::vector<NodeSurvey> SurveysOf(const Observed& observed) {
+  std::vector<kube::OwnerReference> pods = FindPodsWithoutChannel(observed);
+  if (pods.empty()) return {};
+  if (!observed.others.surveys.empty()) return observed.others.surveys;
+  return {NodeSurvey{.pods = std::move(pods)}};
+}
+
+}  // namespace
+
+std::optional<Shortage> FindShortage(const Observed& observed) {
+  std::optional<Shortage> first;
+  for (const NodeSurvey& survey : SurveysOf(observed)) {
+    Shortage found = FindShortageOf(observed, survey);
+    const bool is_worse = NeedsAPerson(found.advice) && first && !NeedsAPerson(first->advice);
+    if (!first || is_worse) first = std::move(found);
+  }
+  // Pods may wait because the clique is full, even if channels are free.
+  return first ? first : FindFullClique(observed);
+}
+
+std::map<kube::Uid, Shortage> FindShortages(const Observed& observed) {
+  std::map<kube::Uid, Shortage> found;
+  for (const NodeSurvey& survey : SurveysOf(observed)) {
+    const Shortage shortage = FindShortageOf(observed, survey);
+    for (const kube::OwnerReference& pod : survey.pods) found.emplace(pod.uid, shortage);
+  }
+  return found;
+}
+
+}  // namespace compute_domain
