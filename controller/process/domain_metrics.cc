@@ -237,8 +237,19 @@ void AddNodes(const DomainView& view, const SeriesLabels& labels, Families& fami
 }  // namespace
 
 DomainMetrics::DomainMetrics(Sources sources, const base::Clock& clock,
-                             prometheus::Histogram& time_to_ready, prometheus::Histogram& wait)
-    : sources_(std::move(sources)), clock_(clock), time_to_ready_(time_to_ready), wait_(wait) {}
+                             prometheus::Histogram& time_to_ready,
+                             prometheus::Family<prometheus::Histogram>& phases,
+                             prometheus::Histogram& wait)
+    : sources_(std::move(sources)),
+      clock_(clock),
+      time_to_ready_(time_to_ready),
+      phases_(phases),
+      wait_(wait) {
+  // With a series from the start, a rate has the first formation, too.
+  for (const char* phase : {"scheduled", "labelled", "daemons_ready", "members_ready", "shared"}) {
+    phases_.Add({{"phase", phase}}, kFormationBuckets);
+  }
+}
 
 void DomainMetrics::Sample(bool leads) {
   if (!leads) {
@@ -273,13 +284,53 @@ void DomainMetrics::ObserveFormation(const ComputeDomain& domain, Totals& totals
     totals.was_idle = true;
     // Of pods that have ended.
     if (totals.claimed && *totals.claimed < *since) {
-      totals.claimed.reset();
-      totals.was_observed = false;
+      totals.claimed = totals.scheduled = totals.labelled = totals.daemon_ready =
+          totals.formed = {};
+      totals.has_shared = false;
     }
   }
-  if (members->status != "True" || !totals.claimed || totals.was_observed) return;
-  totals.was_observed = true;
-  if (*since >= *totals.claimed) time_to_ready_.Observe(Seconds(*since - *totals.claimed));
+  if (!totals.claimed) return;
+  if (members->status == "True" && !totals.formed) {
+    totals.formed = *since;
+    if (*since < *totals.claimed) return;
+    time_to_ready_.Observe(Seconds(*since - *totals.claimed));
+    ObservePhases(totals);
+  }
+  const kube::Condition* shared = domain.status.Find(api::kConditionMemoryShared);
+  if (!totals.formed || totals.has_shared || shared == nullptr || shared->status != "True") return;
+  const auto shares_since = base::ParseTime(shared->last_transition_time);
+  if (!shares_since || *shares_since < *totals.formed) return;
+  totals.has_shared = true;
+  ObservePhase("shared", *totals.formed, *shares_since);
+}
+
+// A phase begins when the one before ends. One whose end was not seen counts to the next.
+void DomainMetrics::ObservePhases(const Totals& totals) {
+  base::Clock::WallTime from = *totals.claimed;
+  for (const auto& [phase, end] : {std::pair{"scheduled", totals.scheduled},
+                                   {"labelled", totals.labelled},
+                                   {"daemons_ready", totals.daemon_ready},
+                                   {"members_ready", totals.formed}}) {
+    if (!end) continue;
+    // Conditions have whole seconds.
+    const base::Clock::WallTime to = std::clamp(*end, from, std::max(from, *totals.formed));
+    ObservePhase(phase, from, to);
+    from = to;
+  }
+}
+
+void DomainMetrics::ObservePhase(const char* phase, base::Clock::WallTime from,
+                                 base::Clock::WallTime to) {
+  phases_.Add({{"phase", phase}}, kFormationBuckets).Observe(Seconds(to - from));
+}
+
+void DomainMetrics::Progressed(const kube::Uid& domain, compute_domain::Cache::Progress progress) {
+  state_.With([&](State& state) {
+    const auto found = state.totals.find(domain);
+    if (found == state.totals.end() || !found->second.claimed || found->second.formed) return;
+    const bool is_label = progress == compute_domain::Cache::Progress::kLabelled;
+    (is_label ? found->second.labelled : found->second.daemon_ready) = clock_.Wall();
+  });
 }
 
 void DomainMetrics::Waited(const api::ResourceClaim& claim) {
@@ -290,6 +341,7 @@ void DomainMetrics::Waited(const api::ResourceClaim& claim) {
     const auto [found, is_new] = state.totals.try_emplace(claim.channel_domain);
     Totals& totals = found->second;
     if (!totals.claimed && (is_new || totals.was_idle)) totals.claimed = *created;
+    if (totals.claimed && !totals.formed) totals.scheduled = clock_.Wall();
     return true;
   });
   if (leads) wait_.Observe(std::max(0.0, Seconds(clock_.Wall() - *created)));

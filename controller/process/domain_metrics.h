@@ -7,6 +7,7 @@
 #pragma once
 
 #include <prometheus/collectable.h>
+#include <prometheus/family.h>
 #include <prometheus/histogram.h>
 #include <prometheus/metric_family.h>
 
@@ -19,11 +20,15 @@
 #include <vector>
 
 #include "controller/api/types.h"
+#include "controller/compute_domain/cache/cache.h"
 #include "controller/compute_domain/model/observed.h"
 #include "pkg/base/clock.h"
 #include "pkg/base/mutex.h"
 
 namespace process {
+
+// Buckets of times until pods of a domain can work, in seconds.
+inline const std::vector<double> kFormationBuckets = {1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800};
 
 // Returns the time as Prometheus counts it.
 [[nodiscard]] inline double Seconds(std::chrono::nanoseconds time) {
@@ -57,10 +62,11 @@ class DomainMetrics final : public prometheus::Collectable {
 
   // `time_to_ready` (seconds) observes each formation of a domain that this replica saw idle, or
   // that was created while it leads: from the creation of the first claim that gets a node until
-  // all members are ready. `wait` observes each claim that waited for a node. Both and `clock` must
-  // outlive the metrics.
+  // all members are ready. `phases` (seconds, label phase) has what each phase took of that, and
+  // then the time until all pods share memory. `wait` observes each claim that waited for a node.
+  // These and `clock` must outlive the metrics.
   DomainMetrics(Sources sources, const base::Clock& clock, prometheus::Histogram& time_to_ready,
-                prometheus::Histogram& wait);
+                prometheus::Family<prometheus::Histogram>& phases, prometheus::Histogram& wait);
 
   // Adds up node seconds, and observes domains whose members became ready. Call it every few
   // seconds: a change counts from the call before it.
@@ -68,6 +74,8 @@ class DomainMetrics final : public prometheus::Collectable {
 
   // Observes the wait of a claim whose pod got a node. `claim` is its state before.
   void Waited(const api::ResourceClaim& claim);
+  // A domain that may be forming has made progress.
+  void Progressed(const kube::Uid& domain, compute_domain::Cache::Progress progress);
 
   [[nodiscard]] std::vector<prometheus::MetricFamily> Collect() const override;
 
@@ -79,7 +87,12 @@ class DomainMetrics final : public prometheus::Collectable {
     bool was_idle = false;  // This replica has seen it without members.
     // Creation of the first claim since then.
     std::optional<base::Clock::WallTime> claimed = {};
-    bool was_observed = false;  // All members were ready since then.
+    // When a claim last got a node, a node its label, and a daemon became ready.
+    std::optional<base::Clock::WallTime> scheduled = {};
+    std::optional<base::Clock::WallTime> labelled = {};
+    std::optional<base::Clock::WallTime> daemon_ready = {};
+    std::optional<base::Clock::WallTime> formed = {};  // All members were ready first.
+    bool has_shared = false;                           // All pods shared memory since then.
   };
   struct State {
     bool leads = false;
@@ -94,10 +107,13 @@ class DomainMetrics final : public prometheus::Collectable {
   [[nodiscard]] std::shared_ptr<const compute_domain::CliqueCapacities> Capacity() const;
 
   void ObserveFormation(const api::ComputeDomain& domain, Totals& totals);
+  void ObservePhases(const Totals& totals);
+  void ObservePhase(const char* phase, base::Clock::WallTime from, base::Clock::WallTime to);
 
   const Sources sources_;
   const base::Clock& clock_;
   prometheus::Histogram& time_to_ready_;
+  prometheus::Family<prometheus::Histogram>& phases_;
   prometheus::Histogram& wait_;
   mutable base::Guarded<State> state_;
 };

@@ -59,6 +59,9 @@ class DomainMetricsTest : public ::testing::Test {
   base::ManualClock clock_{fixtures::Now().wall};
   std::vector<DomainView> views_;
   prometheus::Histogram time_to_ready_{prometheus::Histogram::BucketBoundaries{10, 100}};
+  prometheus::Registry registry_;
+  prometheus::Family<prometheus::Histogram>& phases_ =
+      prometheus::BuildHistogram().Name("phases").Register(registry_);
   prometheus::Histogram wait_{prometheus::Histogram::BucketBoundaries{10, 100}};
   std::shared_ptr<const compute_domain::CliqueCapacities> capacity_;
   std::vector<HeldNodes> Held() const {
@@ -75,6 +78,7 @@ class DomainMetricsTest : public ::testing::Test {
                           .leaving_taints = {"example.com/spot"}},
                          clock_,
                          time_to_ready_,
+                         phases_,
                          wait_};
 };
 
@@ -348,6 +352,23 @@ class FormationTest : public DomainMetricsTest {
     metrics_.Sample(true);
   }
   double SecondsCounted() const { return time_to_ready_.Collect().histogram.sample_sum; }
+  void SayShared() {
+    Change([&](api::ComputeDomain& domain) {
+      kube::Condition& shared = fixtures::ConditionOf(domain.status, "MemoryShared");
+      shared.status = "True";
+      shared.last_transition_time = base::FormatSeconds(clock_.Wall());
+    });
+  }
+  std::map<std::string, double> SecondsOfPhases() const {
+    std::map<std::string, double> seconds;
+    for (const prometheus::MetricFamily& family : registry_.Collect()) {
+      for (const prometheus::ClientMetric& metric : family.metric) {
+        if (metric.histogram.sample_count == 0) continue;
+        seconds[metric.label.front().value] = metric.histogram.sample_sum;
+      }
+    }
+    return seconds;
+  }
 };
 
 TEST_F(FormationTest, IsCountedFromTheFirstClaimUntilAllMembersAreReady) {
@@ -398,6 +419,50 @@ TEST_F(FormationTest, OfPodsThatEndBeforeTheirMembersAreReadyIsNotCounted) {
   SayMembers("True", "AllMembersReady");
   Wait(seconds(5));
   EXPECT_EQ(SecondsCounted(), 30);
+}
+
+TEST_F(FormationTest, REV4_5_EachPhaseHasItsTime) {
+  using Progress = compute_domain::Cache::Progress;
+  Claim();
+  Wait(seconds(3));
+  Claim();  // The second pod has to wait for a node.
+  Wait(seconds(1));
+  metrics_.Progressed(fixtures::kUid, Progress::kLabelled);
+  Wait(seconds(9));
+  for (int daemon = 0; daemon < 2; ++daemon) {
+    metrics_.Progressed(fixtures::kUid, Progress::kDaemonReady);
+    Wait(seconds(1));
+  }
+  SayMembers("True", "AllMembersReady");
+  Wait(seconds(2));
+  using Phases = std::map<std::string, double>;
+  EXPECT_EQ(
+      SecondsOfPhases(),
+      (Phases{{"scheduled", 3}, {"labelled", 1}, {"daemons_ready", 10}, {"members_ready", 1}}));
+  EXPECT_EQ(SecondsCounted(), 15);
+  SayShared();
+  metrics_.Progressed(fixtures::kUid, Progress::kDaemonReady);  // One that was restarted.
+  Wait(seconds(1));
+  SayShared();
+  Wait(seconds(1));
+  EXPECT_EQ(SecondsOfPhases().at("shared"), 2) << "once";
+  EXPECT_EQ(SecondsOfPhases().at("daemons_ready"), 10);
+}
+
+TEST_F(FormationTest, REV4_5_PhaseWhoseEndWasNotSeenCountsToTheNext) {
+  Claim();
+  Wait(seconds(4));
+  SayMembers("True", "AllMembersReady");
+  Wait(seconds(1));
+  EXPECT_EQ(SecondsOfPhases(),
+            (std::map<std::string, double>{{"scheduled", 0}, {"members_ready", 4}}));
+}
+
+TEST_F(FormationTest, REV4_5_IdleDomainHasNoPhases) {
+  metrics_.Progressed(fixtures::kUid, compute_domain::Cache::Progress::kLabelled);
+  SayShared();
+  Wait(seconds(1));
+  EXPECT_TRUE(SecondsOfPhases().empty());
 }
 
 TEST_F(FormationTest, OfADomainThatWasCreatedSinceTheLastSampleIsCounted) {

@@ -31,7 +31,6 @@ const Buckets kReconcileBuckets = {0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 
 // These buckets, and those of requests, are client-go's.
 const Buckets kQueueBuckets = {1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1, 10};
 const Buckets kRequestBuckets = {0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60};
-const Buckets kFormationBuckets = {1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800};
 
 Family<Counter>& Counters(Registry& registry, const char* name, const char* help) {
   return BuildCounter().Name(name).Help(help).Register(registry);
@@ -162,7 +161,11 @@ Metrics::Metrics(const MetricSources& sources, std::string host, int workers)
                                  .view = [&cache = sources.cache] { return ViewOf(cache); },
                                  .capacity = sources.capacity,
                                  .leaving_taints = sources.leaving_taints},
-          clock_, time_to_ready_, wait_)),
+          clock_, time_to_ready_,
+          Histograms(*registry_, "cdom_domain_formation_phase_seconds",
+                     "What each phase took of the time until all members of a domain that was idle "
+                     "were ready, and after that until all its pods shared memory"),
+          wait_)),
       leads_(OneGauge(*registry_, "leader_election_master_status",
                       "1 while this replica leads. Always 1 without leader election, always 0 in a "
                       "dry run",

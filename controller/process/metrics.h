@@ -51,6 +51,10 @@ class Metrics {
   void Reconciled(const compute_domain::Outcome& outcome, std::chrono::nanoseconds took);
   // A claim's pod got a node. `claim` is its state before.
   void Waited(const api::ResourceClaim& claim) { domains_->Waited(claim); }
+  // A domain that may be forming has made progress.
+  void Progressed(const kube::Uid& domain, compute_domain::Cache::Progress progress) {
+    domains_->Progressed(domain, progress);
+  }
   // A request to the API server has ended.
   void Exchanged(const http::ExchangeReport& report);
   // Call it on the watch thread after each turn.
