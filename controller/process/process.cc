@@ -23,6 +23,7 @@
 #include "controller/process/metrics.h"
 #include "controller/process/nvidia_controller.h"
 #include "controller/process/other_leaders.h"
+#include "controller/process/placement_policy.h"
 #include "pkg/base/system_random.h"
 #include "pkg/base/version.h"
 #include "pkg/http/curl_transport.h"
@@ -156,6 +157,8 @@ class ControllerProcess {
         metrics_server_(MetricsOptions(), *reviews_, clock_, logger_) {
     controller_.cache().OnAllocated(
         [this](const api::ResourceClaim& before) { metrics_.Waited(before); });
+    controller_.cache().OnProgress(
+        [this](const std::string& uid, auto progress) { metrics_.Progressed(uid, progress); });
     if (settings_.dry_run) controller_.reconciler().SetDryRun();
     for (int i = 0; i < settings_.workers; ++i) busy_since_.emplace_back(0);
   }
@@ -527,6 +530,9 @@ ExitReason ControllerProcess::Run(const std::stop_token& stop) {
     lease = std::jthread([this](const std::stop_token& token) { KeepLease(token); });
   }
   std::jthread events([this](const std::stop_token& token) { SendEvents(token); });
+  const std::jthread placement([this](const std::stop_token& token) {
+    LookForPlacement(controller_, [this] { return MakeTransport(); }, clock_, logger_, token);
+  });
   std::vector<std::jthread> workers;
 
   ExitReason end = ExitReason::kStopped;

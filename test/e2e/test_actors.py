@@ -552,6 +552,12 @@ def controller_is_refused_secrets(world):
     return world.api.ask(world.controller, "GET", path("secrets", namespace="cdom-system"))
 
 
+@case()
+def controller_may_read_pods(world):
+    pod = world.cluster.kubectl_json("get", "pods", "-n", "default")["items"][0]["metadata"]["name"]
+    world.must(world.controller, "GET", path("pods", pod, "default"))
+
+
 @case(by="RBAC")
 def controller_is_refused_the_pods_of_tenants(world):
     return world.api.ask(world.controller, "DELETE", path("pods", namespace="default"), dry_run=True)

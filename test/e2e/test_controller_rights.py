@@ -181,6 +181,7 @@ WORK = {
     ("watch", "resourceclaims"): start,
     ("list", "resourceslices"): start,
     ("watch", "resourceslices"): start,
+    ("get", "mutatingadmissionpolicybindings"): start,
     ("list", "nodes"): start,
     ("watch", "nodes"): start,
     ("patch", "nodes"): remove_a_stale_label,

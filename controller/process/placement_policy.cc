@@ -1,0 +1,64 @@
+#include "controller/process/placement_policy.h"
+
+#include <chrono>
+#include <utility>
+
+#include "controller/api/names.h"
+#include "pkg/kube/api/resource.h"
+#include "pkg/kube/client/request.h"
+#include "pkg/kube/runtime/wait.h"
+
+namespace process {
+
+using compute_domain::PlacementPolicy;
+
+namespace {
+
+// A shutdown waits for this request.
+constexpr std::chrono::seconds kLookTimeout{3};
+constexpr std::chrono::minutes kLookPeriod{30};
+constexpr std::chrono::milliseconds kLookTurn{200};  // Until the controller can serve.
+
+const kube::Resource kMutatingBindings = {"admissionregistration.k8s.io", "v1",
+                                  "mutatingadmissionpolicybindings",
+                                  "MutatingAdmissionPolicyBinding", false};
+
+}  // namespace
+
+base::Result<PlacementPolicy> FindPlacementPolicy(http::Transport& transport) {
+  PlacementPolicy found = PlacementPolicy::kInstalled;
+  for (const std::string_view name : {api::kPlacementBinding, api::kPreferredBinding}) {
+    http::Request request = kube::GetRequest(kMutatingBindings, {.name = std::string(name)});
+    request.timeout = kLookTimeout;
+    const auto reply = kube::CheckStatus(transport.Send(request), request.method);
+    if (reply) continue;
+    const base::Error& error = reply.error();
+    if (error.code != base::ErrorCode::kNotFound) return tl::unexpected(error);
+    found = kube::ProvesAbsence(error, kMutatingBindings, std::string(name)) ? PlacementPolicy::kMissing
+                                                                     : PlacementPolicy::kNotServed;
+  }
+  return found;
+}
+
+void LookForPlacement(compute_domain::Controller& controller,
+                      const std::function<std::unique_ptr<http::Transport>()>& make_transport,
+                      const base::Clock& clock, base::Logger& logger, const std::stop_token& stop) {
+  bool is_told = false;
+  while (!stop.stop_requested()) {
+    if (!controller.CanServe()) {
+      kube::WaitUntil(clock, clock.Now() + kLookTurn, stop);
+      continue;
+    }
+    const base::Result<PlacementPolicy> placement = FindPlacementPolicy(*make_transport());
+    // An error that passes does not take back what was seen.
+    if (placement) controller.SetPlacement(*placement);
+    if (!placement && !std::exchange(is_told, true)) {
+      logger.Info("Cannot read whether the policies of placement are in force",
+                  {{"cost", "a domain does not say that they are missing"},
+                   {"err", placement.error().message}});
+    }
+    kube::WaitUntil(clock, clock.Now() + kLookPeriod, stop);
+  }
+}
+
+}  // namespace process

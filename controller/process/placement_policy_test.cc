@@ -1,0 +1,73 @@
+#include "controller/process/placement_policy.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace process {
+namespace {
+
+using compute_domain::PlacementPolicy;
+
+// Answers the requests in turn.
+class Server final : public http::Transport {
+ public:
+  explicit Server(std::vector<base::Result<http::Response>> replies)
+      : replies_(std::move(replies)) {}
+
+  std::vector<base::Result<http::Response>> SendAll(
+      const std::vector<http::Request>& requests) override {
+    std::vector<base::Result<http::Response>> all;
+    for (const http::Request& request : requests) {
+      EXPECT_EQ(request.method, http::Method::kGet);
+      asked.push_back(request.path);
+      all.push_back(replies_.at(asked.size() - 1));
+    }
+    return all;
+  }
+
+  std::vector<std::string> asked = {};
+
+ private:
+  std::vector<base::Result<http::Response>> replies_;
+};
+
+http::Response Found() { return {.status = 200, .body = "{}"}; }
+
+http::Response Missing(const std::string& name) {
+  return {.status = 404,
+          .body = R"({"kind":"Status","code":404,"reason":"NotFound","details":{"kind":)"
+                  R"("mutatingadmissionpolicybindings","name":")" +
+                  name + "\"}}"};
+}
+
+TEST(FindPlacementPolicy, REV4_2_BothBindingsMustExist) {
+  Server server({Found(), Found()});
+  EXPECT_EQ(FindPlacementPolicy(server), PlacementPolicy::kInstalled);
+  const std::string path =
+      "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings/cdom-placement";
+  EXPECT_EQ(server.asked, (std::vector<std::string>{path, path + "-preferred"}));
+  Server first({Missing("cdom-placement"), Missing("cdom-placement-preferred")});
+  EXPECT_EQ(FindPlacementPolicy(first), PlacementPolicy::kMissing);
+  Server second({Found(), Missing("cdom-placement-preferred")});
+  EXPECT_EQ(FindPlacementPolicy(second), PlacementPolicy::kMissing);
+}
+
+TEST(FindPlacementPolicy, REV4_2_WhatDoesNotNameTheBindingProvesNothing) {
+  const http::Response no_page = {.status = 404, .body = "404 page not found\n"};
+  Server unserved({no_page, no_page});
+  EXPECT_EQ(FindPlacementPolicy(unserved), PlacementPolicy::kNotServed);
+  for (const base::Result<http::Response>& reply : std::vector<base::Result<http::Response>>{
+           http::Response{.status = 403}, http::Response{.status = 500},
+           http::Response{.status = 404, .body = "<html>no route</html>"},
+           base::Unavailable("no connection")}) {
+    Server first({reply});
+    EXPECT_FALSE(FindPlacementPolicy(first));
+    Server second({Missing("cdom-placement"), reply});
+    EXPECT_FALSE(FindPlacementPolicy(second));
+  }
+}
+
+}  // namespace
+}  // namespace process
