@@ -222,14 +222,16 @@ std::set<std::string> UnlistedClaims(json::View pod) {
   spec["containers"].ForEach(add);
   spec["initContainers"].ForEach(add);
   add(spec);
+  std::map<std::string_view, std::string_view> made;
+  pod["status"]["resourceClaimStatuses"].ForEach([&](json::View claim) {
+    made[claim["name"].AsString()] = claim["resourceClaimName"].AsString();
+  });
   std::set<std::string> unlisted;
   spec["resourceClaims"].ForEach([&](json::View claim) {
-    if (listed.contains(claim["name"].AsString())) return;
+    const std::string_view name = claim["name"].AsString();
+    if (listed.contains(name)) return;
     unlisted.insert(Text(claim["resourceClaimName"]));
-    pod["status"]["resourceClaimStatuses"].ForEach([&](json::View made) {
-      if (made["name"].AsString() != claim["name"].AsString()) return;
-      unlisted.insert(Text(made["resourceClaimName"]));
-    });
+    if (const auto own = made.find(name); own != made.end()) unlisted.emplace(own->second);
   });
   unlisted.erase("");
   return unlisted;
@@ -252,38 +254,55 @@ void AppendRequirement(json::View requirement, std::string& selector) {
   if (is == "Lt") selector += key + "<" + values;
 }
 
-// Returns the nodes that a pod's spec allows. Empty if these are all, or if it is too long.
+constexpr std::size_t kTermsMax = 5;
+constexpr std::size_t kTolerationsMax = 64;  // Few pods have more than ten.
+constexpr std::size_t kSelectorMax = 2048;   // Bytes of one, so that it fits into a URL.
+
+// Returns the selection of one term of a node affinity, in addition to `selection`.
+NodeSelection WithTerm(NodeSelection selection, json::View term) {
+  term["matchExpressions"].ForEach([&](json::View one) {
+    if (selection.labels.size() <= kSelectorMax) AppendRequirement(one, selection.labels);
+  });
+  // Kubernetes allows only metadata.name here, with one value.
+  term["matchFields"].ForEach([&](json::View one) {
+    if (selection.fields.size() > kSelectorMax) return;
+    std::string_view name;
+    one["values"].ForEach([&](json::View value) { name = value.AsString(); });
+    const char* const is = one["operator"].AsString() == "NotIn" ? "!=" : "=";
+    selection.fields += (selection.fields.empty() ? "" : ",") + Text(one["key"]) + is;
+    selection.fields += name;
+  });
+  return selection;
+}
+
+// Returns the nodes that a pod's spec allows. Empty if these are all, or if it is too long. Users
+// write it, so nothing is built beyond the bounds.
 std::vector<NodeSelection> SelectionsOf(json::View spec) {
-  constexpr std::size_t kTermsMax = 5;
-  constexpr std::size_t kSelectorMax = 2048;  // Of one, so that it fits into a URL.
+  const auto is_long = [](const NodeSelection& one) {
+    return one.labels.size() + one.fields.size() > kSelectorMax;
+  };
   NodeSelection everywhere;
   spec["nodeSelector"].ForEachMember([&](std::string_view key, json::View value) {
-    everywhere.labels += (everywhere.labels.empty() ? "" : ",") + std::string(key) + "=" +
-                         std::string(value.AsString());
+    if (is_long(everywhere)) return;
+    everywhere.labels += everywhere.labels.empty() ? "" : ",";
+    everywhere.labels += key;
+    everywhere.labels += "=";
+    everywhere.labels += value.AsString();
   });
+  if (is_long(everywhere)) return {};
+  const json::View terms =
+      spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+          ["nodeSelectorTerms"];
   std::vector<NodeSelection> selections;
-  spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
-      ["nodeSelectorTerms"]
-          .ForEach([&](json::View term) {
-            NodeSelection selection = everywhere;
-            term["matchExpressions"].ForEach(
-                [&](json::View one) { AppendRequirement(one, selection.labels); });
-            // Kubernetes allows only metadata.name here, with one value.
-            term["matchFields"].ForEach([&](json::View one) {
-              std::string_view name;
-              one["values"].ForEach([&](json::View value) { name = value.AsString(); });
-              const char* const is = one["operator"].AsString() == "NotIn" ? "!=" : "=";
-              selection.fields +=
-                  (selection.fields.empty() ? "" : ",") + Text(one["key"]) + is + std::string(name);
-            });
-            selections.push_back(std::move(selection));
-          });
+  bool is_too_long = terms.size() > kTermsMax;
+  if (is_too_long) return {};
+  terms.ForEach([&](json::View term) {
+    selections.push_back(WithTerm(everywhere, term));
+    is_too_long = is_too_long || is_long(selections.back());
+  });
+  if (is_too_long) return {};
   if (selections.empty() && !everywhere.labels.empty()) selections.push_back(everywhere);
-  const bool is_long =
-      selections.size() > kTermsMax || std::ranges::any_of(selections, [](const auto& one) {
-        return one.labels.size() + one.fields.size() > kSelectorMax;
-      });
-  return is_long ? std::vector<NodeSelection>() : selections;
+  return selections;
 }
 
 // Returns the most useful line at the end of a log: IMEX's message that another process uses the
@@ -454,19 +473,28 @@ UserPod DecodeUserPod(std::string_view pod) {
                      .lacks_device = LacksDevice((*object)["status"]),
                      .nodes = SelectionsOf(spec),
                      .unlisted_claims = UnlistedClaims(*object)};
-  spec["tolerations"].ForEach(
-      [&](json::View toleration) { decoded.tolerated.insert(Text(toleration["key"])); });
+  spec["tolerations"].ForEach([&](json::View toleration) {
+    const std::string_view key = toleration["key"].AsString();
+    // Without a key it tolerates all taints, if it is for no effect alone.
+    if (key.empty() && !toleration["effect"].AsString().empty()) return;
+    if (decoded.tolerated.size() < kTolerationsMax) decoded.tolerated.emplace(key);
+  });
   return decoded;
 }
 
-// Devices that are parts of a GPU have another type.
-void CountGpus(json::View slice, std::map<std::string, int>& by_node) {
-  const std::string_view node = slice["spec"]["nodeName"].AsString();
+// Devices that are parts of a GPU have another type. While a plugin replaces its slices, there are
+// those of two generations.
+void CountGpus(json::View slice, GpusByNode& by_node) {
+  const json::View spec = slice["spec"];
+  const std::string_view node = spec["nodeName"].AsString();
   if (node.empty()) return;
-  int& gpus = by_node[std::string(node)];
-  slice["spec"]["devices"].ForEach([&](json::View device) {
+  const std::int64_t generation = spec["pool"]["generation"].AsInt().value_or(0);
+  NodeGpus& gpus = by_node[std::string(node)];
+  if (generation < gpus.generation) return;
+  if (generation > gpus.generation) gpus = {.generation = generation};
+  spec["devices"].ForEach([&](json::View device) {
     for (const json::View attributes : {device["attributes"], device["basic"]["attributes"]}) {
-      if (attributes["type"]["string"].AsString() == "gpu") ++gpus;
+      if (attributes["type"]["string"].AsString() == "gpu") ++gpus.count;
     }
   });
 }

@@ -182,7 +182,7 @@ struct UserPod {
   // The nodes that its nodeSelector and its required node affinity allow: those of any of these.
   // Empty if it allows all nodes, or if it is too long to ask for.
   std::vector<NodeSelection> nodes = {};
-  // Keys of taints that it tolerates. "" stands for all.
+  // Keys of taints that it tolerates, whatever their value; at most 64. "" stands for all.
   std::set<std::string> tolerated = {};
   // Names of its ResourceClaims that no container lists, so that none gets their devices.
   std::set<std::string> unlisted_claims = {};
@@ -190,8 +190,15 @@ struct UserPod {
 // Returns an empty one if `pod` is no JSON.
 [[nodiscard]] UserPod DecodeUserPod(std::string_view pod);
 
-// Adds the whole GPUs that a ResourceSlice of their driver names to the count of its node.
-void CountGpus(json::View slice, std::map<std::string, int>& by_node);
+// The whole GPUs of a node, in the newest generation of its pool.
+struct NodeGpus {
+  int count = 0;
+  std::int64_t generation = 0;
+  friend bool operator==(const NodeGpus&, const NodeGpus&) = default;
+};
+using GpusByNode = std::map<std::string, NodeGpus>;
+// Adds the GPUs that a ResourceSlice of their driver names.
+void CountGpus(json::View slice, GpusByNode& by_node);
 
 [[nodiscard]] json::Value Encode(const DomainStatus& status);
 // Returns the value of a clique's `daemons`.

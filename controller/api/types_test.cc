@@ -701,6 +701,15 @@ TEST(DecodeUserPod, TaintsThatItToleratesAreKeptByKey) {
             (std::set<std::string>{"a", "b"}));
   EXPECT_EQ(DecodeUserPod(R"({"spec": {"tolerations": [{"operator": "Exists"}]}})").tolerated,
             std::set<std::string>{""});
+  EXPECT_EQ(
+      DecodeUserPod(R"({"spec": {"tolerations": [{"operator": "Exists", "effect": "NoExecute"}]}})")
+          .tolerated,
+      std::set<std::string>{});
+  std::string many;
+  for (int i = 0; i < 1000; ++i) {
+    many += (i == 0 ? "" : ",") + (R"({"key": "k)" + std::to_string(i)) + R"("})";
+  }
+  EXPECT_EQ(DecodeUserPod(R"({"spec": {"tolerations": [)" + many + "]}}").tolerated.size(), 64U);
 }
 
 // However long the message is: what is kept of it may be cut.
@@ -736,7 +745,7 @@ TEST(DecodeUserPod, REV4_P27_ClaimsThatNoContainerListsAreNamed) {
 }
 
 TEST(CountGpus, WholeGpusCountInEachVersionOfASlice) {
-  std::map<std::string, int> gpus;
+  GpusByNode gpus;
   for (const char* slice :
        {R"({"spec": {"nodeName": "a", "devices": [{"attributes": {"type": {"string": "gpu"}}},
             {"attributes": {"type": {"string": "mig"}}}]}})",
@@ -748,7 +757,21 @@ TEST(CountGpus, WholeGpusCountInEachVersionOfASlice) {
     ASSERT_TRUE(view);
     CountGpus(*view, gpus);
   }
-  EXPECT_EQ(gpus, (std::map<std::string, int>{{"a", 2}, {"b", 0}}));
+  EXPECT_EQ(gpus, (GpusByNode{{"a", {.count = 2}}, {"b", {}}}));
+}
+
+TEST(CountGpus, OfAPoolTheNewestGenerationCounts) {
+  GpusByNode gpus;
+  for (const char* generation : {"2", "1", "3", "2"}) {
+    const std::string slice = R"({"spec": {"nodeName": "a", "pool": {"generation": )" +
+                              std::string(generation) +
+                              R"(}, "devices": [{"attributes": {"type": {"string": "gpu"}}}]}})";
+    json::Parser parser;
+    const auto view = parser.Parse(slice);
+    ASSERT_TRUE(view);
+    CountGpus(*view, gpus);
+  }
+  EXPECT_EQ(gpus, (GpusByNode{{"a", {.count = 1, .generation = 3}}}));
 }
 
 TEST(DecodeDaemonPod, B47_B55_OfALogTheLineThatTellsMostIsKept) {

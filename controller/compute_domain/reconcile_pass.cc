@@ -280,6 +280,10 @@ void ReconcilePass::RecordEvents(const Action& done) {
 
 void ReconcilePass::TakeResult(InFlightAction& one, ActionResult result) {
   for (const MemoryChange& change : result.memory) Change(change);
+  if (result.gpus) {
+    reconciler_.SetGpus(result.gpus);
+    observed_.facts.gpus = {.by_node = std::move(result.gpus), .is_old = false};
+  }
   const bool shows_pods = std::holds_alternative<ReadPodConditions>(one.action) && !result.goes_on;
   if (shows_pods) RecordPendingPodEvents();
   decide_again_ = decide_again_ || result.decide_again;

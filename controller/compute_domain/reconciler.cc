@@ -11,6 +11,9 @@ namespace compute_domain {
 
 // Time for which a capacity count is reused. Each count visits all nodes.
 constexpr auto kCapacityAge = std::chrono::seconds(1);
+// GPUs are counted again after this time, if a pod waits for them. That costs a read of all slices
+// of their driver: one for each node.
+constexpr auto kGpusKept = std::chrono::minutes(5);
 constexpr base::BackoffPolicy kConditions = {.first = std::chrono::minutes(1),
                                              .most = std::chrono::hours(1)};
 
@@ -26,7 +29,11 @@ Reconciler::Reconciler(const Cache& cache, const Facts& facts, const base::Clock
 Observed Reconciler::Gather(const std::string& uid) const {
   const base::Clock::TimePoint now = clock_.Now();
   Observed observed = cache_.Gather(uid);
-  observed.facts = facts_.With([](const Facts& facts) { return facts; });
+  observed.facts = facts_.With([&](const Facts& facts) {
+    Facts now_known = facts;
+    now_known.gpus.is_old = !facts.gpus.by_node || now - gpus_counted_ >= kGpusKept;
+    return now_known;
+  });
   // A kind that is not served has no objects. The cache keeps those from before.
   if (!observed.facts.views.cliques_are_served) observed.children.cliques.clear();
   observed.facts.status_is_pruned =
@@ -193,6 +200,13 @@ void Reconciler::StopOrResumeRollout(const std::string& uid, const std::string& 
 
 std::string Reconciler::RolloutStopped() const {
   return facts_.With([](const Facts& facts) { return facts.rollout_stopped; });
+}
+
+void Reconciler::SetGpus(std::shared_ptr<const api::GpusByNode> by_node) {
+  facts_.With([&](Facts& facts) {
+    facts.gpus = {.by_node = std::move(by_node), .is_old = false};
+    gpus_counted_ = clock_.Now();
+  });
 }
 
 bool Reconciler::SetPlacement(PlacementPolicy placement) {

@@ -45,6 +45,7 @@ class Reconciler {
   void SetUser(const std::string& user);
   // Returns whether that is news.
   [[nodiscard]] bool SetPlacement(PlacementPolicy placement);
+  void SetGpus(std::shared_ptr<const api::GpusByNode> by_node);
   // Sets the freshness of each cache.
   void SetViews(const Views& views);
 
@@ -100,7 +101,8 @@ class Reconciler {
   const Rules rules_;
   bool dry_run_ = false;
   base::Guarded<Facts> facts_;
-  std::string rollout_stopped_by_;  // UID of the domain. Guarded by the lock of `facts_`.
+  base::Clock::TimePoint gpus_counted_ = {};  // Guarded by the lock of `facts_`.
+  std::string rollout_stopped_by_;            // UID of the domain. Guarded by the lock of `facts_`.
   base::Guarded<Memories> memories_;
   const std::size_t replacing_max_;
   base::Guarded<MissingPermissions> missing_permissions_;

@@ -1,5 +1,6 @@
 #include "controller/process/placement_policy.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -16,26 +17,31 @@ namespace {
 
 // A shutdown waits for this request.
 constexpr std::chrono::seconds kLookTimeout{3};
-constexpr std::chrono::minutes kLookPeriod{30};
+// Between two looks: the first, doubled up to the last while a policy is missing, as when an
+// administrator is just installing them.
+constexpr std::chrono::seconds kFirstPeriod{10};
+constexpr std::chrono::seconds kLookPeriod{1800};
 constexpr std::chrono::milliseconds kLookTurn{200};  // Until the controller can serve.
 
 const kube::Resource kMutatingBindings = {"admissionregistration.k8s.io", "v1",
-                                  "mutatingadmissionpolicybindings",
-                                  "MutatingAdmissionPolicyBinding", false};
+                                          "mutatingadmissionpolicybindings",
+                                          "MutatingAdmissionPolicyBinding", false};
 
 }  // namespace
 
 base::Result<PlacementPolicy> FindPlacementPolicy(http::Transport& transport) {
   PlacementPolicy found = PlacementPolicy::kInstalled;
-  for (const std::string_view name : {api::kPlacementBinding, api::kPreferredBinding}) {
+  for (const auto& [name, if_missing] :
+       {std::pair{api::kPreferredBinding, PlacementPolicy::kPreferredMissing},
+        {api::kPlacementBinding, PlacementPolicy::kMissing}}) {
     http::Request request = kube::GetRequest(kMutatingBindings, {.name = std::string(name)});
     request.timeout = kLookTimeout;
     const auto reply = kube::CheckStatus(transport.Send(request), request.method);
     if (reply) continue;
     const base::Error& error = reply.error();
     if (error.code != base::ErrorCode::kNotFound) return tl::unexpected(error);
-    found = kube::ProvesAbsence(error, kMutatingBindings, std::string(name)) ? PlacementPolicy::kMissing
-                                                                     : PlacementPolicy::kNotServed;
+    const bool is_absent = kube::ProvesAbsence(error, kMutatingBindings, std::string(name));
+    found = is_absent ? if_missing : PlacementPolicy::kNotServed;
   }
   return found;
 }
@@ -44,6 +50,7 @@ void LookForPlacement(compute_domain::Controller& controller,
                       const std::function<std::unique_ptr<http::Transport>()>& make_transport,
                       const base::Clock& clock, base::Logger& logger, const std::stop_token& stop) {
   bool is_told = false;
+  std::chrono::seconds period = kFirstPeriod;
   while (!stop.stop_requested()) {
     if (!controller.CanServe()) {
       kube::WaitUntil(clock, clock.Now() + kLookTurn, stop);
@@ -57,7 +64,10 @@ void LookForPlacement(compute_domain::Controller& controller,
                   {{"cost", "a domain does not say that they are missing"},
                    {"err", placement.error().message}});
     }
-    kube::WaitUntil(clock, clock.Now() + kLookPeriod, stop);
+    const bool is_settled = placement && (*placement == PlacementPolicy::kInstalled ||
+                                          *placement == PlacementPolicy::kNotServed);
+    kube::WaitUntil(clock, clock.Now() + (is_settled ? kLookPeriod : period), stop);
+    period = std::min(2 * period, kLookPeriod);
   }
 }
 

@@ -16,9 +16,10 @@ namespace process {
 [[nodiscard]] base::Result<compute_domain::PlacementPolicy> FindPlacementPolicy(
     http::Transport& transport);
 
-// Looks when the controller can serve, and every 30 minutes, until `stop` is requested, and tells
-// the controller. A standby looks too, so that a new leader does not first say otherwise. There is
-// no watch: it would be one more connection for what changes once in months.
+// Looks when the controller can serve, then every 30 minutes, or first more often while a policy is
+// missing, until `stop` is requested, and tells the controller. A standby looks too, so that a new
+// leader does not first say otherwise. There is no watch: it would be one more connection for what
+// changes once in months.
 void LookForPlacement(compute_domain::Controller& controller,
                       const std::function<std::unique_ptr<http::Transport>()>& make_transport,
                       const base::Clock& clock, base::Logger& logger, const std::stop_token& stop);

@@ -42,19 +42,21 @@ http::Response Missing(const std::string& name) {
                   name + "\"}}"};
 }
 
-TEST(FindPlacementPolicy, REV4_2_BothBindingsMustExist) {
+TEST(FindPlacementPolicy, REV4_1_EachBindingIsLookedFor) {
   Server server({Found(), Found()});
   EXPECT_EQ(FindPlacementPolicy(server), PlacementPolicy::kInstalled);
   const std::string path =
       "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings/cdom-placement";
-  EXPECT_EQ(server.asked, (std::vector<std::string>{path, path + "-preferred"}));
-  Server first({Missing("cdom-placement"), Missing("cdom-placement-preferred")});
-  EXPECT_EQ(FindPlacementPolicy(first), PlacementPolicy::kMissing);
-  Server second({Found(), Missing("cdom-placement-preferred")});
-  EXPECT_EQ(FindPlacementPolicy(second), PlacementPolicy::kMissing);
+  EXPECT_EQ(server.asked, (std::vector<std::string>{path + "-preferred", path}));
+  Server none({Missing("cdom-placement-preferred"), Missing("cdom-placement")});
+  EXPECT_EQ(FindPlacementPolicy(none), PlacementPolicy::kMissing);
+  Server placement({Found(), Missing("cdom-placement")});
+  EXPECT_EQ(FindPlacementPolicy(placement), PlacementPolicy::kMissing);
+  Server preferred({Missing("cdom-placement-preferred"), Found()});
+  EXPECT_EQ(FindPlacementPolicy(preferred), PlacementPolicy::kPreferredMissing);
 }
 
-TEST(FindPlacementPolicy, REV4_2_WhatDoesNotNameTheBindingProvesNothing) {
+TEST(FindPlacementPolicy, REV4_1_WhatDoesNotNameTheBindingProvesNothing) {
   const http::Response no_page = {.status = 404, .body = "404 page not found\n"};
   Server unserved({no_page, no_page});
   EXPECT_EQ(FindPlacementPolicy(unserved), PlacementPolicy::kNotServed);
@@ -64,7 +66,7 @@ TEST(FindPlacementPolicy, REV4_2_WhatDoesNotNameTheBindingProvesNothing) {
            base::Unavailable("no connection")}) {
     Server first({reply});
     EXPECT_FALSE(FindPlacementPolicy(first));
-    Server second({Missing("cdom-placement"), reply});
+    Server second({Missing("cdom-placement-preferred"), reply});
     EXPECT_FALSE(FindPlacementPolicy(second));
   }
 }

@@ -102,7 +102,7 @@ def test_changed_gpus_replace_the_template_and_not_running_pods(namespace):
 
 def test_REV4_7_a_number_of_gpus_that_no_node_has_is_told_with_what_to_do(namespace):
     namespace.apply(domain_with_gpus("greedy", "5"), pod("greedy", "greedy"))
-    namespace.says("greedy", "NoNodeHasGpus", within=60, message=r"No node has 5 GPUs of DeviceClass gpu.nvidia.com \(largest: 4\): "
+    namespace.says("greedy", "NoNodeHasGpus", within=60, message=r"No node where these pods may run has 5 GPUs of DeviceClass gpu.nvidia.com \(largest: 4\): "
                    r"set annotation cdom.dev/gpus to 4, and delete the pods that wait")
     namespace.tells("greedy", "Warning NoNodeHasGpus .*largest: 4", kind="Pod")
 

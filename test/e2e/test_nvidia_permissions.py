@@ -16,7 +16,7 @@ CHART = REPO / "test/fixtures/nvidia/controller-permissions.yaml"
 EXAMPLE = REPO / "examples/quickstart.yaml"
 ONCE_MAX, FIRST_MAX, AGAIN_MAX = 14, 40, 14  # Refused requests: of a kind, in a first life of a domain, in a second.
 REFUSED = re.compile("(patch|create) (computedomains|computedomains/status|nodes|events)|get namespaces|delete computedomaincliques|"
-                     "list resource(claims|slices)")
+                     "list resource(claims|slices)|get mutatingadmissionpolicybindings")
 
 
 class Chart:

@@ -108,7 +108,7 @@ def test_REV4_P27_a_pod_whose_container_lists_no_claim_is_named(namespace):
 
 
 @pytest.mark.since_kubernetes("1.36", "MutatingAdmissionPolicy")
-def test_REV4_2_a_domain_says_that_the_policies_of_placement_are_missing(cluster, namespace):
+def test_REV4_1_a_domain_says_that_the_policies_of_placement_are_missing(cluster, namespace):
     """The controller looks when it starts."""
     cluster.kubectl("delete", "-k", REPO / "manifests/placement")
     try:

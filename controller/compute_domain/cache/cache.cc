@@ -254,7 +254,10 @@ std::set<std::string> Cache::DomainsOn(const std::string& node) const {
 
 void Cache::OnClaim(const std::shared_ptr<const api::ResourceClaim>& before,
                     const std::shared_ptr<const api::ResourceClaim>& after) {
-  if (allocated_ && before && after && Waits(*before) && !after->node.empty()) allocated_(*before);
+  // Any user may name any domain in a claim.
+  const bool has_waited = before && after && Waits(*before) && !after->node.empty() &&
+                          !after->admin_access && Concerns(*before, before->channel_domain);
+  if (allocated_ && has_waited) allocated_(*before);
   released_.With([&](auto& released) {
     const bool is_released =
         before && after && !before->node.empty() && Waits(*after) && !after->meta.owners.empty();

@@ -3,12 +3,14 @@
 
 #include <chrono>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "controller/api/names.h"
+#include "controller/api/types.h"
 #include "controller/compute_domain/model/kind.h"
 #include "controller/daemon_set/render.h"
 #include "pkg/base/clock.h"
@@ -39,8 +41,15 @@ enum class Freshness {
 enum class PlacementPolicy {
   kUnknown,  // Not read yet, or the permission is missing.
   kInstalled,
-  kMissing,    // A binding does not exist.
-  kNotServed,  // The API server has no MutatingAdmissionPolicies.
+  kMissing,           // The binding for domains that ask for a clique does not exist.
+  kPreferredMissing,  // Only that for all other domains does not exist.
+  kNotServed,         // The API server has no MutatingAdmissionPolicies.
+};
+
+// The GPUs of all nodes, as slices of their driver showed them. Empty if they were not read.
+struct GpuCount {
+  std::shared_ptr<const api::GpusByNode> by_node = {};
+  bool is_old = true;  // They are to be read again if a pod waits for GPUs.
 };
 
 // Freshness of each cache, and what prevents reading it.
@@ -118,6 +127,7 @@ struct Facts {
   // again.
   std::chrono::seconds plugin_patience{60};
   Views views = {};
+  GpuCount gpus = {};  // Read while pods wait for GPUs.
   // Permissions that the API server refused, and when each is tried again: it may be granted later.
   std::map<kube::Permission, base::Clock::TimePoint> missing_permissions = {};
   // The installed CRD has only the status fields of the reference driver.

@@ -122,8 +122,6 @@ struct PodReach {
   // Names of the nodes. Empty if it may run on all, or if they are too many to tell.
   std::optional<std::set<std::string>> nodes = {};
   std::set<std::string> tolerated = {};  // Keys of taints. "" stands for all.
-  // The most GPUs that one of these nodes has. Empty if it is not known.
-  std::optional<int> gpus_most = {};
   friend bool operator==(const PodReach&, const PodReach&) = default;
 };
 

@@ -103,10 +103,13 @@ struct NodeContext {
 struct NodeSurvey {
   std::vector<kube::OwnerReference> pods = {};
   std::shared_ptr<const PodReach> reach = {};  // Null if it was not read: any node.
-  int publishing = 0;                          // Nodes with a kubelet plugin.
-  int free = 0;                                // Nodes with a channel that nobody holds.
-  int own = 0;                                 // Nodes that this domain holds.
-  std::set<std::string> holders = {};          // Domains that hold nodes, as "namespace/name".
+  // The most GPUs that one of the nodes has, of those that the domain asks for. Empty if it asks
+  // for none, or if they were not counted. Nodes with fewer than it asks for count nowhere else.
+  std::optional<int> gpus_most = {};
+  int publishing = 0;                  // Nodes with a kubelet plugin.
+  int free = 0;                        // Nodes with a channel that nobody holds.
+  int own = 0;                         // Nodes that this domain holds.
+  std::set<std::string> holders = {};  // Domains that hold nodes, as "namespace/name".
   // Ready nodes without a plugin: all if none of the nodes has one, else those of a clique.
   std::vector<std::string> without_plugin = {};
   // Claims that hold a channel without a domain or a pod, or from another namespace.

@@ -191,6 +191,11 @@ GpuRequest FindGpus(const Observed& observed) {
   return {.gpus = std::move(gpus)};
 }
 
+int NumberOfGpus(const Observed& observed) {
+  const auto gpus = FindGpus(observed).gpus;
+  return gpus && gpus->device_class == api::kGpuDeviceClass ? gpus->count : 0;
+}
+
 bool IsPlaced(const api::ComputeDomain& domain) {
   return domain.placement == api::kPlacementClique || domain.placement == api::kPlacementExclusive;
 }

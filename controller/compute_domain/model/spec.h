@@ -29,6 +29,9 @@ struct GpuRequest {
   std::optional<resource_claim_template::Gpus> gpus = {};  // Empty if no GPUs are requested.
 };
 [[nodiscard]] GpuRequest FindGpus(const Observed& observed);
+// Returns how many GPUs each claim asks for, if the GPUs of nodes can be counted: the class has the
+// name of the driver, so all of its whole GPUs are of the class. Otherwise 0.
+[[nodiscard]] int NumberOfGpus(const Observed& observed);
 
 // Returns whether all pods of the domain, or of each of its groups, must run in one clique.
 [[nodiscard]] bool IsPlaced(const api::ComputeDomain& domain);

@@ -147,6 +147,15 @@ TEST(FindGpus, F5_AnnotationsSayHowManyAndOfWhichClass) {
   EXPECT_FALSE(FindInvalidAnnotation(observed));
 }
 
+TEST(NumberOfGpus, REV4_7_IsOfTheClassWhoseGpusCanBeCounted) {
+  Observed observed = Converged();
+  EXPECT_EQ(NumberOfGpus(observed), 0);
+  observed.domain->gpus = "4";
+  EXPECT_EQ(NumberOfGpus(observed), 4);
+  observed.domain->gpu_class = "gpu.example.com";
+  EXPECT_EQ(NumberOfGpus(observed), 0);
+}
+
 TEST(FindGpus, F5_NumberThatNoClaimCanHaveIsNamedWithItsForm) {
   Observed observed = Converged();
   for (const char* number : {"1", "31"}) {

@@ -1,6 +1,7 @@
 // Properties of an action's request: resource, result, errors.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,6 +31,8 @@ struct ActionResult {
   std::optional<kube::Permission> missing_permission = {};
   std::vector<Expectation> expectations = {};
   std::vector<MemoryChange> memory = {};
+  // The GPUs of all nodes. Null if they were not counted.
+  std::shared_ptr<const api::GpusByNode> gpus = {};
 };
 
 using Reply = base::Result<http::Response>;

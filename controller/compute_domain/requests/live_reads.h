@@ -35,8 +35,8 @@ struct PodsRead {
   std::vector<api::NodeSelection> selections = {};   // All of them, each once, until they are read.
   // Names of the nodes that a selection gives. Empty if they are too many, or were not read.
   std::map<api::NodeSelection, std::optional<std::set<std::string>>> nodes = {};
-  std::optional<Page> slices = {};                      // The next page of the GPU driver's slices.
-  std::optional<std::map<std::string, int>> gpus = {};  // By node. Empty if they were not read.
+  std::optional<Page> slices = {};  // The next page of the GPU driver's slices.
+  api::GpusByNode gpus = {};
 };
 
 // Progress of an action that takes several requests, one after the other.
@@ -53,6 +53,7 @@ struct ActionProgress {
   // For a DELETE that was answered with this 409: the object is read to see how it ended.
   std::optional<base::Error> conflict = {};
   PodsRead pods = {};
+  UsesRead uses = {};  // Of ReadUses, so far.
 };
 
 [[nodiscard]] Requests RequestsOf(const ReadOwner&, const Observed&, const ActionProgress&);

@@ -16,11 +16,21 @@ using base::Result;
 
 // A selection of more nodes is as good as all nodes, and costs the API server more. With metadata
 // only, a Node has about 5 KB.
-constexpr int kNodesMax = 500;
-constexpr std::size_t kNodesBytesMax = 8U << 20;
+constexpr int kNodesMax = 100;
+constexpr std::size_t kNodesBytesMax = 4U << 20;
 // Of all pods that are read.
 constexpr std::size_t kSelectionsMax = 5;
 constexpr int kSlicesPage = 100;  // A slice has about 10 KB.
+// A pod has some 10 KB. Users write it, and one that is larger is not read.
+constexpr std::size_t kPodBytesMax = 256U << 10;
+// Of one request after another, so that memory does not grow with the pods of a domain.
+constexpr std::size_t kUsesAtOnce = 8;
+
+http::Request PodRequest(const std::string& ns, const std::string& name) {
+  http::Request request = kube::GetRequest(kube::kPods, {.ns = ns, .name = name});
+  request.response_bytes_max = kPodBytesMax;
+  return request;
+}
 
 http::Request NodesRequest(const api::NodeSelection& selection) {
   return kube::ListRequest(kube::kNodes, {.label_selector = selection.labels,
@@ -40,13 +50,6 @@ http::Request SlicesRequest(const Page& page, const Observed& observed) {
                             .bytes_max = page.limit.bytes_max()});
 }
 
-// Returns whether the GPUs of nodes can be counted: the class has the name of the driver, so all of
-// its whole GPUs are of the class.
-bool CountsGpus(const Observed& observed) {
-  const auto gpus = FindGpus(observed).gpus;
-  return gpus && gpus->count > 0 && gpus->device_class == api::kGpuDeviceClass;
-}
-
 void TakePods(const ReadPodConditions& action, const Replies& replies, const Observed& observed,
               PodsRead& pods) {
   for (std::size_t i = 0; i < action.names.size(); ++i) {
@@ -62,11 +65,12 @@ void TakePods(const ReadPodConditions& action, const Replies& replies, const Obs
     }
     pods.lacking[name] = std::move(pod);
   }
-  if (pods.lacking.empty() || !CountsGpus(observed)) return;
+  const bool needs_gpus = NumberOfGpus(observed) > 0 && observed.facts.gpus.is_old;
+  if (pods.lacking.empty() || !needs_gpus) return;
   pods.slices = Page{.limit = kube::PageLimit(kSlicesPage)};
 }
 
-// Empty if the reply is not such a list, or if there are more than one page.
+// Empty if the reply is not such a list, or if there is more than one page.
 std::optional<std::set<std::string>> NamesIn(const Reply& reply) {
   if (!reply) return {};
   const Result<kube::ListPage> list = kube::ReadListPage(reply->body);
@@ -90,10 +94,9 @@ Result<void> TakeSlices(const Reply& reply, PodsRead& pods) {
   if (!reply) return tl::unexpected(reply.error());
   const kube::ListPage list = TRY(kube::ReadListPage(reply->body));
   if (list.kind != "ResourceSliceList") return base::Unavailable("no list of ResourceSlices");
-  if (!pods.gpus) pods.gpus.emplace();
   json::Parser parser;
   for (const std::string_view item : list.items) {
-    api::CountGpus(TRY(json::ParseRepaired(parser, item)), *pods.gpus);
+    api::CountGpus(TRY(json::ParseRepaired(parser, item)), pods.gpus);
   }
   if (list.continue_token.empty()) return {};
   if (list.continue_token == page.continue_token) return base::Unavailable("a page has no end");
@@ -105,22 +108,13 @@ Result<void> TakeSlices(const Reply& reply, PodsRead& pods) {
 
 PodReach ReachOf(const api::UserPod& pod, const PodsRead& pods) {
   PodReach reach = {.tolerated = pod.tolerated};
-  if (!pod.nodes.empty()) reach.nodes.emplace();
+  std::set<std::string> nodes;
   for (const api::NodeSelection& selection : pod.nodes) {
     const auto names = pods.nodes.find(selection);
-    if (names == pods.nodes.end() || !names->second) {
-      reach.nodes.reset();
-      break;
-    }
-    reach.nodes->insert(names->second->begin(), names->second->end());
+    if (names == pods.nodes.end() || !names->second) return reach;
+    nodes.insert(names->second->begin(), names->second->end());
   }
-  if (!pods.gpus) return reach;
-  reach.gpus_most = 0;
-  for (const auto& [node, gpus] : *pods.gpus) {
-    if (!reach.nodes || reach.nodes->contains(node)) {
-      reach.gpus_most = std::max(*reach.gpus_most, gpus);
-    }
-  }
+  if (!pod.nodes.empty() && nodes.size() <= kNodesMax) reach.nodes = std::move(nodes);
   return reach;
 }
 
@@ -145,7 +139,7 @@ Requests RequestsOf(const ReadPodConditions& action, const Observed& observed,
     return requests;
   }
   for (const std::string& name : action.names) {
-    requests.push_back(kube::GetRequest(kube::kPods, {.ns = action.ns, .name = name}));
+    requests.push_back(PodRequest(action.ns, name));
   }
   return requests;
 }
@@ -161,7 +155,9 @@ Result<void> HandleReplies(const ReadPodConditions& action, const Replies& repli
     for (const auto& selection : std::exchange(pods.selections, {})) {
       pods.nodes[selection] = NamesIn(*reply++);
     }
-    if (pods.slices && !TakeSlices(*reply, pods)) pods.gpus.reset();
+    if (pods.slices && TakeSlices(*reply, pods) && !pods.slices) {
+      to.result.gpus = std::make_shared<const api::GpusByNode>(std::move(pods.gpus));
+    }
   }
   to.result.goes_on = !pods.selections.empty() || pods.slices;
   if (to.result.goes_on) return {};
@@ -172,25 +168,33 @@ Result<void> HandleReplies(const ReadPodConditions& action, const Replies& repli
 }
 
 Requests RequestsOf(const ReadUses& action, const Observed& /*observed*/,
-                    const ActionProgress& /*read*/) {
+                    const ActionProgress& read) {
   Requests requests;
-  for (const Use& use : action.uses) {
-    requests.push_back(kube::GetRequest(kube::kPods, {.ns = action.ns, .name = use.pod}));
+  const std::size_t from = read.uses.lists_claim.size();
+  for (std::size_t i = from; i < std::min(from + kUsesAtOnce, action.uses.size()); ++i) {
+    requests.push_back(PodRequest(action.ns, action.uses[i].pod));
   }
   return requests;
 }
 
-// A pod that is not read now is not read again: only an explanation is missing.
-Result<void> HandleReplies(const ReadUses& action, const Replies& replies, ActionProgress& /*read*/,
+// Without a pod only an explanation is missing. A read that fails otherwise than by its answer is
+// tried again with the next pass.
+Result<void> HandleReplies(const ReadUses& action, const Replies& replies, ActionProgress& read,
                            ReplyContext& to) {
-  UsesRead found;
-  for (std::size_t i = 0; i < action.uses.size(); ++i) {
-    const Use& use = action.uses[i];
+  for (const Reply& reply : replies) {
+    const Use& use = action.uses[read.uses.lists_claim.size()];
+    const bool is_open = !reply && (reply.error().code == base::ErrorCode::kUnavailable ||
+                                    reply.error().code == base::ErrorCode::kDeadlineExceeded);
+    if (is_open) {
+      to.result.memory.emplace_back(std::move(read.uses));
+      return {};
+    }
     const bool is_unlisted =
-        replies[i] && api::DecodeUserPod(replies[i]->body).unlisted_claims.contains(use.claim);
-    found.lists_claim[use.key] = !is_unlisted;
+        reply && api::DecodeUserPod(reply->body).unlisted_claims.contains(use.claim);
+    read.uses.lists_claim[use.key] = !is_unlisted;
   }
-  to.result.memory.emplace_back(std::move(found));
+  to.result.goes_on = read.uses.lists_claim.size() < action.uses.size();
+  if (!to.result.goes_on) to.result.memory.emplace_back(std::move(read.uses));
   return {};
 }
 

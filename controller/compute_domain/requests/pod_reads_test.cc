@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "controller/compute_domain/requests/apply.h"
 #include "pkg/kube/api/resource.h"
 #include "test/fixtures/observed.h"
@@ -58,6 +60,7 @@ class PodReads {
   bool Take(const Replies& replies) {
     const ActionResult result = HandleReplies(action_, replies, observed, read_);
     EXPECT_FALSE(result.error);
+    if (result.gpus) gpus = result.gpus;
     if (!result.goes_on) memory_ = std::get<SchedulerMessagesRead>(result.memory.at(0));
     return result.goes_on;
   }
@@ -67,7 +70,14 @@ class PodReads {
     return it == memory_.reach.end() ? nullptr : it->second;
   }
 
+  // How many of the node were counted; none if they were not.
+  std::optional<int> GpusOf(const std::string& node) const {
+    if (!gpus) return {};
+    return gpus->at(node).count;
+  }
+
   Observed observed = fixtures::Converged();
+  std::shared_ptr<const api::GpusByNode> gpus = {};
 
  private:
   const Action action_ = ReadPodConditions{.ns = fixtures::kUserNs, .names = {"a", "b"}};
@@ -91,7 +101,7 @@ TEST(ReadPodConditions, REV4_P12_NodesThatAPodSelectsAreAskedForOnceForAllPods) 
   PodReads reads;
   EXPECT_TRUE(reads.Take({Pod(kPinned), Pod(kPinned)}));
   EXPECT_EQ(reads.Ask(),
-            std::vector<std::string>{"/api/v1/nodes?labelSelector=zone%3Da&limit=500"});
+            std::vector<std::string>{"/api/v1/nodes?labelSelector=zone%3Da&limit=100"});
   EXPECT_FALSE(reads.Take({Nodes({"node-1", "node-2"})}));
   ASSERT_TRUE(reads.Reach("a"));
   EXPECT_EQ(reads.Reach("a")->nodes, (Names{"node-1", "node-2"}));
@@ -126,8 +136,8 @@ TEST(ReadPodConditions, NodesOfAllAlternativesOfAnAffinityCount) {
            {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["node-9"]}]}]}}}})";
   EXPECT_TRUE(reads.Take({Pod(affinity), kRuns}));
   EXPECT_EQ(reads.Ask(), (std::vector<std::string>{
-                             "/api/v1/nodes?labelSelector=zone&limit=500",
-                             "/api/v1/nodes?fieldSelector=metadata.name%3Dnode-9&limit=500"}));
+                             "/api/v1/nodes?labelSelector=zone&limit=100",
+                             "/api/v1/nodes?fieldSelector=metadata.name%3Dnode-9&limit=100"}));
   EXPECT_FALSE(reads.Take({Nodes({"node-1"}), Nodes({"node-9"})}));
   EXPECT_EQ(reads.Reach("a")->nodes, (Names{"node-1", "node-9"}));
 }
@@ -162,8 +172,8 @@ TEST(ReadPodConditions, REV4_7_GpusAreCountedOverAllPagesWhereTheDomainAsksForTh
   EXPECT_TRUE(reads.Take({Nodes({"node-1"}), Slices({{"node-1", 2}, {"node-2", 4}}, "next")}));
   EXPECT_NE(reads.Ask().at(0).find("continue=next"), std::string::npos);
   EXPECT_FALSE(reads.Take({Slices({{"node-1", 2}})}));
-  EXPECT_EQ(reads.Reach("a")->gpus_most, 4) << "two slices of one node";
-  EXPECT_EQ(reads.Reach("b")->gpus_most, 4);
+  EXPECT_EQ(reads.GpusOf("node-1"), 4) << "two slices of one node";
+  EXPECT_EQ(reads.GpusOf("node-2"), 4);
 }
 
 TEST(ReadPodConditions, GpusThatCannotBeReadAreNotKnown) {
@@ -173,8 +183,8 @@ TEST(ReadPodConditions, GpusThatCannotBeReadAreNotKnown) {
     reads.observed.domain->gpus = "8";
     EXPECT_TRUE(reads.Take({Pod(kAnywhere), kRuns}));
     if (reads.Take({reply})) EXPECT_FALSE(reads.Take({Slices({}, "next")}));
-    ASSERT_TRUE(reads.Reach("a"));
-    EXPECT_FALSE(reads.Reach("a")->gpus_most);
+    EXPECT_TRUE(reads.Reach("a"));
+    EXPECT_FALSE(reads.gpus);
   }
 }
 
@@ -185,16 +195,54 @@ TEST(ReadPodConditions, PageOfSlicesThatIsTooLargeIsReadInSmallerOnes) {
   EXPECT_TRUE(reads.Take({base::Fail(base::ErrorCode::kTooLarge, "passed its bound")}));
   EXPECT_EQ(reads.Ask().at(0).find("limit=100"), std::string::npos) << reads.Ask().at(0);
   EXPECT_FALSE(reads.Take({Slices({{"node-1", 4}})}));
-  EXPECT_EQ(reads.Reach("a")->gpus_most, 4);
+  EXPECT_EQ(reads.GpusOf("node-1"), 4);
 }
 
-TEST(ReadPodConditions, GpusOfAnotherClassAreNotCounted) {
-  PodReads reads;
-  reads.observed.domain->gpus = "8";
-  reads.observed.domain->gpu_class = "mine";
-  EXPECT_FALSE(reads.Take({Pod(kAnywhere), kRuns}));
-  reads.observed.domain->gpus = "all";
-  EXPECT_FALSE(reads.Reach("a")->gpus_most);
+TEST(ReadPodConditions, GpusAreCountedOnlyIfItHelpsAndNobodyDidLately) {
+  for (const auto& change : std::vector<std::function<void(Observed&)>>{
+           [](Observed& o) { o.domain->gpu_class = "mine"; },
+           [](Observed& o) { o.domain->gpus = "All"; },
+           [](Observed& o) { o.facts.gpus.is_old = false; }}) {
+    PodReads reads;
+    reads.observed.domain->gpus = "8";
+    change(reads.observed);
+    EXPECT_FALSE(reads.Take({Pod(kAnywhere), kRuns}));
+  }
+}
+
+// Each of 64 pods of 256 KiB.
+TEST(ReadUses, REV4_P27_PodsAreReadAFewAtATime) {
+  Observed observed = fixtures::Converged();
+  ReadUses read_uses = {.ns = fixtures::kUserNs};
+  for (int i = 0; i < 20; ++i) {
+    const std::string pod = "pod-" + std::to_string(i);
+    read_uses.uses.push_back({.pod = pod, .claim = "claim", .key = pod});
+  }
+  const Action action = read_uses;
+  ActionProgress read;
+  std::vector<std::size_t> requests;
+  ActionResult result = {.goes_on = true};
+  while (result.goes_on) {
+    const Requests asked = RequestsOf(action, observed, read);
+    requests.push_back(asked.size());
+    EXPECT_EQ(asked.front().response_bytes_max, 256U << 10);
+    result = HandleReplies(action, Replies(asked.size(), kRuns), observed, read);
+  }
+  EXPECT_EQ(requests, (std::vector<std::size_t>{8, 8, 4}));
+  EXPECT_EQ(std::get<UsesRead>(result.memory.at(0)).lists_claim.size(), 20U);
+}
+
+TEST(ReadUses, REV4_P27_PodThatIsNotAnsweredIsReadWithTheNextPass) {
+  Observed observed = fixtures::Converged();
+  const Action action = ReadUses{
+      .ns = fixtures::kUserNs,
+      .uses = {{.pod = "a", .claim = "c", .key = "1/a"}, {.pod = "b", .claim = "c", .key = "2/b"}}};
+  ActionProgress read;
+  const ActionResult result =
+      HandleReplies(action, {kRuns, base::Unavailable("no server")}, observed, read);
+  EXPECT_FALSE(result.goes_on);
+  EXPECT_EQ(std::get<UsesRead>(result.memory.at(0)).lists_claim,
+            (std::map<std::string, bool>{{"1/a", true}}));
 }
 
 TEST(ReadUses, REV4_P27_PodThatIsNotReadIsNotAccused) {
@@ -208,8 +256,9 @@ TEST(ReadUses, REV4_P27_PodThatIsNotReadIsNotAccused) {
   const http::Response unlisted = {
       .status = 200,
       .body = R"({"spec": {"resourceClaims": [{"name": "x", "resourceClaimName": "claim-a"}]}})"};
-  const ActionResult result =
-      HandleReplies(action, {unlisted, unlisted, base::Unavailable("no server")}, observed, read);
+  const ActionResult result = HandleReplies(
+      action, {unlisted, unlisted, base::Fail(base::ErrorCode::kTooLarge, "passed its bound")},
+      observed, read);
   EXPECT_FALSE(result.error);
   EXPECT_EQ(std::get<UsesRead>(result.memory.at(0)).lists_claim,
             (std::map<std::string, bool>{{"1/a", false}, {"2/b", true}, {"3/c", true}}));

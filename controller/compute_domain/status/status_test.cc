@@ -1004,7 +1004,7 @@ TEST(DecideStatus, NothingIsMadeBeforeTheDomainIsAccepted) {
   EXPECT_EQ(status.Find("Provisioned")->status, "False");
 }
 
-TEST(DecideStatus, REV4_2_WhereNothingPlacesPodsTheDomainSaysSo) {
+TEST(DecideStatus, REV4_1_WhereNothingPlacesPodsTheDomainSaysSo) {
   struct Row {
     const char* what;
     PlacementPolicy placement;
@@ -1017,15 +1017,21 @@ TEST(DecideStatus, REV4_2_WhereNothingPlacesPodsTheDomainSaysSo) {
            Row{"installed", PlacementPolicy::kInstalled, "clique", "Accepted",
                "has what it needs."},
            Row{"missing", PlacementPolicy::kMissing, "", "Accepted",
-               "has what it needs. Nothing keeps the domain's pods in one clique: a "
-               "MutatingAdmissionPolicyBinding of cdom's placement does not exist. For "
-               "administrators: apply cdom-placement.yaml, or manifests/placement."},
+               "has what it needs. Nothing keeps the domain's pods in one clique: "
+               "MutatingAdmissionPolicyBinding cdom-placement does not exist. For administrators: "
+               "apply cdom-placement.yaml, or manifests/placement."},
            Row{"missing, any", PlacementPolicy::kMissing, "any", "Accepted", "has what it needs."},
            Row{"missing, exclusive", PlacementPolicy::kMissing, "exclusive-clique",
                "PlacementMissing",
                "Label cdom.dev/placement has no effect. Nothing keeps the domain's pods in one "
-               "clique: a MutatingAdmissionPolicyBinding of cdom's placement does not exist. For "
+               "clique: MutatingAdmissionPolicyBinding cdom-placement does not exist. For "
                "administrators: apply cdom-placement.yaml, or manifests/placement."},
+           Row{"preferred missing", PlacementPolicy::kPreferredMissing, "", "Accepted",
+               "The domain's pods do not prefer one clique: MutatingAdmissionPolicyBinding "
+               "cdom-placement-preferred does not exist. For administrators: apply "
+               "cdom-placement.yaml, or manifests/placement."},
+           Row{"preferred missing, clique", PlacementPolicy::kPreferredMissing, "clique",
+               "Accepted", "has what it needs."},
            Row{"not served, clique", PlacementPolicy::kNotServed, "clique", "Accepted",
                "Nothing keeps the domain's pods in one clique, unless they have an affinity of "
                "their own: Kubernetes has MutatingAdmissionPolicies from 1.36 on."},

@@ -33,7 +33,7 @@ std::string ListFor(fuzz::Input& input, const http::Request& request) {
 }
 
 Action AnyRead(fuzz::Input& input) {
-  switch (input.ConsumeIntegralInRange(0, 7)) {
+  switch (input.ConsumeIntegralInRange(0, 8)) {
     case 0:
       return ReadOwner{};
     case 1:
@@ -46,6 +46,9 @@ Action AnyRead(fuzz::Input& input) {
       return ReadClaims{.ns = fixtures::kUserNs};
     case 5:
       return ReadPodConditions{.ns = fixtures::kUserNs, .names = {"train-0", "train-1"}};
+    case 8:
+      return ReadUses{.ns = fixtures::kUserNs,
+                      .uses = {{.pod = "train-0", .claim = "train-0-channel", .key = "key"}}};
     case 6:
       return ReadDaemonSetEvents{.daemon_set = {fixtures::kDriverNs, fixtures::kDaemonName},
                                  .uid = "set"};

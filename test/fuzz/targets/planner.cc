@@ -46,8 +46,10 @@ Observed Gather(fuzz::Input& input, const Observed& world) {
   if (input.ConsumeBool()) observed.evidence.claims = observed.children.claims;
   if (input.ConsumeBool()) observed.memory.scheduler_messages["train-2"] = fuzz::Text(input);
   if (input.ConsumeBool()) {
-    observed.memory.reach["train-2"] = std::make_shared<const PodReach>(
-        PodReach{.nodes = std::set<std::string>{"node-0"}, .gpus_most = 1});
+    observed.memory.reach["train-2"] =
+        std::make_shared<const PodReach>(PodReach{.nodes = std::set<std::string>{"node-0"}});
+    observed.facts.gpus.by_node =
+        std::make_shared<const api::GpusByNode>(api::GpusByNode{{"node-0", {.count = 1}}});
   }
   cache.AddNodes(observed);
   if (!observed.domain) return observed;

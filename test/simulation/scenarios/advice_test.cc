@@ -112,6 +112,14 @@ class Town {
                                  {"spec", Value::Object({{"devices", devices}})}});
     ASSERT_TRUE(store().Create("user", Kind::kClaim, kNs, std::move(claim)).ok());
   }
+  void CreateClaimOfGpus(const std::string& name, int number) {
+    const Value exactly = Value::Object({{"deviceClassName", "gpu.nvidia.com"}, {"count", number}});
+    const Value request = Value::Object({{"name", "gpus"}, {"exactly", exactly}});
+    const Value devices = Value::Object({{"requests", Value::Array({request})}});
+    Value claim = Value::Object({{"metadata", Value::Object({{"name", name}})},
+                                 {"spec", Value::Object({{"devices", devices}})}});
+    ASSERT_TRUE(store().Create("user", Kind::kClaim, kNs, std::move(claim)).ok());
+  }
   void Delete(Kind kind, const std::string& name) {
     EXPECT_TRUE(store().Delete("user", kind, Key(name)).ok()) << name;
     RunFor(seconds(60));
@@ -260,21 +268,42 @@ TEST(Advice, REV4_7_SoManyGpusAsANodeHasAreAskedFor_AndThePodRuns) {
   EXPECT_TRUE(town.Runs("job"));
 }
 
-TEST(Advice, REV4_7_GpusThatOthersUseAreWaitedFor) {
+TEST(Advice, REV4_7_GpusThatPodsOfNoDomainUseAreWaitedFor) {
   Town town;
   town.GiveGpus("a0", 4);
   town.GiveGpus("a1", 2);
-  town.CreateDomain("other");
-  town.AskForGpus("other", 4);
+  town.CreateClaimOfGpus("theirs", 4);
+  town.StartPod("other", "theirs");
+  town.RunFor(seconds(30));
+  ASSERT_TRUE(town.IsAllocated("theirs"));
   town.CreateDomain("job");
   town.AskForGpus("job", 4);
-  town.StartPod("other", "other");
-  town.RunFor(seconds(30));
   town.StartPod("job", "job");
   town.RunFor(kLooksWithin);
   EXPECT_FALSE(town.Runs("job"));
   ASSERT_EQ(town.AdviceOn("job"), (Advice{.what = Do::kWaitForDevices}));
-  town.EndPod("other");
+  town.Delete(Kind::kPod, "other");
+  town.Delete(Kind::kClaim, "theirs");
+  town.RunFor(minutes(2));
+  EXPECT_TRUE(town.Runs("job"));
+}
+
+// A domain on a node with too few GPUs is not in the way.
+TEST(Advice, REV4_7_DomainsOnNodesWithEnoughGpusAreWaitedFor) {
+  Town town;
+  town.GiveGpus("a0", 4);
+  town.GiveGpus("a1", 2);
+  for (const char* name : {"large", "small"}) town.CreateDomain(name);
+  town.StartPod("large", "large", On("a0"));
+  town.StartPod("small", "small", On("a1"));
+  town.RunFor(seconds(30));
+  town.CreateDomain("job");
+  town.AskForGpus("job", 4);
+  town.StartPod("job", "job");
+  town.RunFor(kLooksWithin);
+  ASSERT_EQ(town.AdviceOn("job"),
+            (Advice{.what = Do::kWaitForDomains, .objects = {std::string(kNs) + "/large"}}));
+  town.EndPod("large");
   town.RunFor(minutes(2));
   EXPECT_TRUE(town.Runs("job"));
 }

@@ -12,9 +12,14 @@ std::string WhyNotPlaced(const Observed& observed) {
   const PlacementPolicy placement = observed.facts.placement;
   if (MaySpanCliques(observed)) return "";
   if (placement == PlacementPolicy::kMissing) {
-    return "Nothing keeps the domain's pods in one clique: a MutatingAdmissionPolicyBinding of "
-           "cdom's placement does not exist. For administrators: apply cdom-placement.yaml, or "
+    return "Nothing keeps the domain's pods in one clique: MutatingAdmissionPolicyBinding "
+           "cdom-placement does not exist. For administrators: apply cdom-placement.yaml, or "
            "manifests/placement.";
+  }
+  if (placement == PlacementPolicy::kPreferredMissing && !IsPlaced(observed)) {
+    return "The domain's pods do not prefer one clique: MutatingAdmissionPolicyBinding "
+           "cdom-placement-preferred does not exist. For administrators: apply "
+           "cdom-placement.yaml, or manifests/placement.";
   }
   if (placement == PlacementPolicy::kNotServed) {
     return "Nothing keeps the domain's pods in one clique, unless they have an affinity of their "

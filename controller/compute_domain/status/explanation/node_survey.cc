@@ -36,7 +36,10 @@ bool IsElsewhere(const Observed& observed, const api::ResourceClaim& claim) {
 
 NodeSurveyor::NodeSurveyor(const Observed& observed,
                            const std::vector<api::ResourceClaim>& unrelated, NameOf name_of)
-    : observed_(observed), name_of_(std::move(name_of)), clique_(CliqueOfPods(observed)) {
+    : observed_(observed),
+      name_of_(std::move(name_of)),
+      clique_(CliqueOfPods(observed)),
+      gpus_(observed.facts.gpus.by_node ? NumberOfGpus(observed) : 0) {
   for (kube::OwnerReference& pod : FindPodsWithoutChannel(observed)) {
     const auto known = observed.memory.reach.find(pod.name);
     const auto reach = known == observed.memory.reach.end() ? nullptr : known->second;
@@ -55,23 +58,38 @@ NodeSurveyor::NodeSurveyor(const Observed& observed,
 
 void NodeSurveyor::Add(const api::Node& node, const NodeContext& context) {
   // A pod cannot run there, whatever else is so.
-  const bool is_usable = node.ready && NoticeOf(node, observed_.facts.leaving_taints).empty();
+  const bool is_usable = node.ready && context.fabric_error.empty() &&
+                         NoticeOf(node, observed_.facts.leaving_taints).empty();
   if (!is_usable || (!clique_.empty() && node.clique != clique_)) return;
   for (InWork& one : in_work_) {
-    if (Reaches(one.survey, node)) AddTo(one, node, context);
+    const bool counts = Reaches(one.survey, node) && HasGpus(one, node.meta.key.name);
+    if (counts) AddTo(one, node, context);
   }
+}
+
+bool NodeSurveyor::HasGpus(InWork& one, const std::string& node) const {
+  if (gpus_ == 0) return true;
+  const api::GpusByNode& all = *observed_.facts.gpus.by_node;
+  const auto found = all.find(node);
+  const int gpus = found == all.end() ? 0 : found->second.count;
+  one.survey.gpus_most = std::max(one.survey.gpus_most.value_or(0), gpus);
+  return gpus >= gpus_;
 }
 
 void NodeSurveyor::AddTo(InWork& one, const api::Node& node, const NodeContext& context) const {
   const std::string& name = node.meta.key.name;
+  // Do not report a missing plugin from a stale cache.
+  const bool publishes = context.publishes || observed_.facts.views.slices != Freshness::kFresh;
+  if (!publishes) {
+    // Nothing starts there before it has a plugin, also if somebody holds it.
+    one.lacking.push_back(name);
+    if (!node.clique.empty()) one.in_a_clique.push_back(name);
+    return;
+  }
+  ++one.survey.publishing;
   if (const auto claims = claims_.find(name); claims != claims_.end()) {
     std::ranges::copy(claims->second, std::back_inserter(one.survey.claims));
   }
-  // Do not report a missing plugin from a stale cache.
-  const bool publishes = context.publishes || observed_.facts.views.slices != Freshness::kFresh;
-  one.survey.publishing += static_cast<int>(publishes);
-  if (!publishes) one.lacking.push_back(name);
-  if (!publishes && !node.clique.empty()) one.in_a_clique.push_back(name);
   if (node.domain == observed_.uid) {
     ++one.survey.own;
   } else if (!node.domain.empty()) {
@@ -80,7 +98,7 @@ void NodeSurveyor::AddTo(InWork& one, const api::Node& node, const NodeContext& 
     }
   }
   const auto availability = AvailabilityOf(node, context, observed_.facts);
-  if (!publishes || !availability) return;
+  if (!availability) return;
   using State = NodeAvailability::State;
   // Only placement keeps pods from a reserved node.
   const bool is_kept = availability->state == State::kReserved && IsPlaced(observed_);

@@ -34,10 +34,12 @@ class NodeSurveyor {
   };
 
   void AddTo(InWork& one, const api::Node& node, const NodeContext& context) const;
+  [[nodiscard]] bool HasGpus(InWork& one, const std::string& node) const;
 
   const Observed& observed_;
   const NameOf name_of_;
   std::string clique_;  // All pods must run in it. Empty if they need not.
+  int gpus_ = 0;        // Number that each pod needs. 0 for none, or if they are not counted.
   std::vector<InWork> in_work_;
   std::map<std::string, std::vector<api::ResourceClaim>> claims_;  // Key: node.
 };

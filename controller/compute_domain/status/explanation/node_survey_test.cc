@@ -148,6 +148,42 @@ TEST(NodeSurveyor, StaleSlicesAccuseNoPlugin) {
   EXPECT_EQ(survey.free, 1) << "the other may be no GPU node";
 }
 
+// A pod does not start there, also if nobody holds it.
+TEST(NodeSurveyor, REV4_P12_OfANodeWithoutPluginNothingElseIsSaid) {
+  const NodeSurvey survey =
+      Surveying(Lacking(std::set<std::string>{"node-7"}), {ClaimOn("node-7", "x")})
+          .Add(Node("node-7", kOtherUid), {.has_channel = true})
+          .One();
+  EXPECT_TRUE(survey.holders.empty());
+  EXPECT_TRUE(survey.claims.empty());
+  EXPECT_EQ(survey.without_plugin, Names{"node-7"});
+  EXPECT_EQ(
+      Surveying(Lacking()).Add(Node("n"), {.publishes = true, .fabric_error = "x"}).One().free, 0);
+}
+
+TEST(NodeSurveyor, REV4_7_NodesWithFewerGpusThanEachPodNeedsDoNotCount) {
+  Observed observed = Lacking();
+  observed.domain->gpus = "8";
+  observed.facts.gpus.by_node = std::make_shared<const api::GpusByNode>(
+      api::GpusByNode{{"small", {.count = 4}}, {"large", {.count = 8}}});
+  const auto survey = [&] {
+    return Surveying(observed, {ClaimOn("small", "x")})
+        .Add(Node("small"))
+        .Add(Node("none"))
+        .Add(Node("large"))
+        .One();
+  };
+  EXPECT_EQ(survey().free, 1);
+  EXPECT_TRUE(survey().claims.empty()) << "who deletes it has harmed others in vain";
+  EXPECT_EQ(survey().gpus_most, 8);
+  api::Node large = Node("large");
+  large.unschedulable = true;
+  EXPECT_EQ(Surveying(observed).Add(Node("small")).Add(large).One().gpus_most, 4);
+  observed.domain->gpu_class = "mine";
+  EXPECT_FALSE(survey().gpus_most) << "nobody knows which GPUs are of the class";
+  EXPECT_EQ(survey().free, 3);
+}
+
 // The channel of each is on node-7.
 TEST(NodeSurveyor, B29_ClaimThatNamesTheDomainFromAnotherNamespaceHoldsAChannel) {
   struct Row {

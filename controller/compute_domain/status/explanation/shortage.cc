@@ -49,10 +49,10 @@ Shortage NobodyPublishes(const std::vector<std::string>& nodes) {
 // Returns whether no node has so many GPUs, even if none is in use.
 std::optional<Shortage> FindTooManyGpus(const Observed& observed, const NodeSurvey& survey) {
   const auto gpus = FindGpus(observed).gpus;
-  if (!gpus || !survey.reach || !survey.reach->gpus_most) return {};
-  const int most = *survey.reach->gpus_most;
+  if (!gpus || !survey.gpus_most) return {};
+  const int most = *survey.gpus_most;
   if (gpus->count <= most) return {};
-  const std::string where = survey.reach->nodes ? There("No node") : "No node";
+  const std::string where = There("No node");
   if (most == 0) {
     return Shortage{MakeFailure(api::kReasonNoNodeHasGpus,
                                 where + " publishes GPUs of DeviceClass " + gpus->device_class +
@@ -105,11 +105,7 @@ Shortage FindWaitForOthers(const Observed& observed, const NodeSurvey& survey) {
   std::string says = "The scheduler found nodes without a free channel";
   says += (gpus.empty() ? "" : ", or without " + gpus) + ". ";
   Advice advice = {.what = Do::kWaitForDevices};
-  if (survey.free > 0) {
-    says = There("Nodes", " have a free channel (") + std::to_string(survey.free) + "), but not " +
-           (gpus.empty() ? "the other devices that the pods claim" : gpus) +
-           ". The pods start when other pods release such devices.";
-  } else if (!survey.holders.empty()) {
+  if (!survey.holders.empty()) {
     advice = {.what = Do::kWaitForDomains,
               .objects = {survey.holders.begin(), survey.holders.end()}};
     says += "Other domains hold nodes: " + Names(NamesForOwner(observed, survey.holders)) +
@@ -118,6 +114,12 @@ Shortage FindWaitForOthers(const Observed& observed, const NodeSurvey& survey) {
     advice.what = Do::kWaitForOwnPods;
     says +=
         There("Pods of this domain hold the channels", ". The pods start when one of those ends.");
+  } else if (survey.free > 0) {
+    // The scheduler also rejects nodes for reasons that are not looked at here.
+    says = There("Nodes", " have a free channel (") + std::to_string(survey.free) +
+           "), and lack something else, which the scheduler's message names" +
+           (gpus.empty() ? "" : ", such as " + gpus) +
+           ". The pods start when other pods release it.";
   } else {
     says += "The pods start when other pods release their channels.";
   }

@@ -235,56 +235,56 @@ TEST(FindShortage, REV4_P12_NodesWithoutPluginAreNamedBesideThoseThatOthersHold)
 TEST(FindShortage, REV4_7_NumberOfGpusThatNoNodeHasIsSaidToBe) {
   Observed observed = Short();
   observed.domain->gpus = "8";
-  SetReach(observed, {.gpus_most = 4});
+  Survey(observed).gpus_most = 4;
   Survey(observed).holders = {"team-a/other"};
   const auto shortage = FindShortage(observed);
   EXPECT_EQ(shortage->reason, "NoNodeHasGpus");
   EXPECT_EQ(shortage->message,
-            "No node has 8 GPUs of DeviceClass gpu.nvidia.com (largest: 4): set annotation "
-            "cdom.dev/gpus to 4, and delete the pods that wait, so that new ones ask for fewer.");
+            "No node where these pods may run has 8 GPUs of DeviceClass gpu.nvidia.com (largest: "
+            "4): set annotation cdom.dev/gpus to 4, and delete the pods that wait, so that new "
+            "ones ask for fewer.");
   EXPECT_EQ(shortage->advice, (Advice{.what = Do::kAskForGpus, .number = 4}));
-  SetReach(observed, {.nodes = std::set<std::string>{"node-3"}, .gpus_most = 4});
-  EXPECT_TRUE(FindShortage(observed)->message.starts_with("No node where these pods may run has 8"))
-      << FindShortage(observed)->message;
 }
 
 TEST(FindShortage, REV4_7_GpusThatANodeHasAreAQuestionOfWaiting) {
   Observed observed = Short();
   observed.domain->gpus = "4";
-  SetReach(observed, {.gpus_most = 4});
+  Survey(observed).gpus_most = 4;
   EXPECT_EQ(FindShortage(observed)->reason, "NoChannelFree");
-  SetReach(observed, {});
+  Survey(observed).gpus_most.reset();
   EXPECT_EQ(FindShortage(observed)->reason, "NoChannelFree") << "nobody has counted";
-  observed.domain->gpus = "all";
-  SetReach(observed, {.gpus_most = 0});
+  observed.domain->gpus = "All";
+  Survey(observed).gpus_most = 0;
   EXPECT_EQ(FindShortage(observed)->reason, "NoChannelFree") << "a node may have none";
 }
 
 TEST(FindShortage, REV4_7_WhereNoNodePublishesGpusTheirDriverIsMissing) {
   Observed observed = Short();
   observed.domain->gpus = "4";
-  SetReach(observed, {.gpus_most = 0});
+  Survey(observed).gpus_most = 0;
   const auto shortage = FindShortage(observed);
   EXPECT_EQ(shortage->reason, "NoNodeHasGpus");
   EXPECT_EQ(shortage->message,
-            "No node publishes GPUs of DeviceClass gpu.nvidia.com. For administrators: install its "
-            "DRA driver, or find out why its pods do not run.");
+            "No node where these pods may run publishes GPUs of DeviceClass gpu.nvidia.com. For "
+            "administrators: install its DRA driver, or find out why its pods do not run.");
   EXPECT_EQ(shortage->advice.what, Do::kInstallGpuDriver);
 }
 
-TEST(FindShortage, REV4_P12_WhereChannelsAreFreeSomethingElseIsLacking) {
+TEST(FindShortage, REV4_P12_WhereChannelsAreFreeTheSchedulerSaysWhatIsLacking) {
   Observed observed = Short();
   Survey(observed).free = 3;
-  Survey(observed).holders = {"team-a/other"};
   EXPECT_TRUE(FindShortage(observed)->message.starts_with(
-      "Nodes where these pods may run have a free channel (3), but not the other devices that the "
-      "pods claim. The pods start when other pods release such devices."))
+      "Nodes where these pods may run have a free channel (3), and lack something else, which the "
+      "scheduler's message names. The pods start when other pods release it."))
       << FindShortage(observed)->message;
   EXPECT_EQ(FindShortage(observed)->advice, (Advice{.what = Do::kWaitForDevices}));
   observed.domain->gpus = "4";
-  EXPECT_NE(FindShortage(observed)->message.find("(3), but not the GPUs that annotation "
+  EXPECT_NE(FindShortage(observed)->message.find("names, such as the GPUs that annotation "
                                                  "cdom.dev/gpus asks for (4 of DeviceClass "),
             std::string::npos);
+  // One node has too little memory, and a domain holds the others.
+  Survey(observed).holders = {"team-a/other"};
+  EXPECT_EQ(FindShortage(observed)->advice.what, Do::kWaitForDomains);
 }
 
 TEST(FindShortage, REV4_P12_ChannelsOfTheDomainItselfAreSaidToBe) {

@@ -39,6 +39,9 @@ std::string KeyOfUse(const api::ResourceClaim& claim, const std::string& pod) {
 std::optional<ReadUses> PlanUses(const Observed& observed, const Analysis& analysis) {
   const auto is_ready = [](const api::Member& member) { return member.ready; };
   if (!std::ranges::all_of(analysis.expected, is_ready)) return {};
+  // Status comes first: it must not wait for what only explains.
+  const kube::Condition* told = observed.domain->status.Find(api::kConditionMembersReady);
+  if (told == nullptr || told->status != "True") return {};
   const std::map<std::string, bool>& known = observed.memory.lists_claim;
   std::vector<Use> uses = UsesOf(observed);
   std::erase_if(uses, [&](const Use& use) { return known.contains(use.key); });

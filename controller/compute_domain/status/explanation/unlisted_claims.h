@@ -19,9 +19,10 @@ inline constexpr std::size_t kUsesReadMax = 64;
 // Key of Memory::lists_claim: a pod of the same name later has another claim.
 [[nodiscard]] std::string KeyOfUse(const api::ResourceClaim& claim, const std::string& pod);
 
-// Returns the read of the pods that use the domain and were not read yet, once all members are
-// ready: so a job is read in one go, after it has formed. Empty if there is none. REQUIRES:
-// observed.domain, here and below.
+// Returns the read of the pods that use the domain and were not read yet, once status says that all
+// members are ready: so a job is read in one go, after it has formed. Empty if there is none, and
+// where the CRD keeps no conditions, which could not say what was found. REQUIRES: observed.domain,
+// here and below.
 [[nodiscard]] std::optional<ReadUses> PlanUses(const Observed& observed, const Analysis& analysis);
 
 // Returns the entries of claims that are in use. A new process takes the pods of a domain that

@@ -48,6 +48,11 @@ TEST(PlanUses, REV4_P27_EachPodIsReadOnceWhenAllMembersAreReady) {
   observed = Converged();
   observed.children.daemon_pods[1].ready = false;
   EXPECT_EQ(PodsToRead(observed), Names{}) << "it forms";
+  observed = Converged();
+  fixtures::ConditionOf(observed.domain->status, "MembersReady").status = "False";
+  EXPECT_EQ(PodsToRead(observed), Names{}) << "status comes first";
+  observed.domain->status.conditions.clear();
+  EXPECT_EQ(PodsToRead(observed), Names{}) << "nothing could say it";
 }
 
 TEST(PlanUses, REV4_P27_OfALargeDomainSomePodsAreRead) {
