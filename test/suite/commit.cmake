@@ -22,7 +22,7 @@ step("bench: instructions and memory of a fixed world" NEEDS release LOCK proces
 # What ends its process is not run again, which is what pytest-xdist does otherwise.
 set(beside -n 2 --dist loadgroup --max-worker-restart 0 --took=build/suite/took.json -m "not timing")
 if(e2e_files)
-  step("e2e: clusters" NEEDS ${cluster} ${e2e_needs} COST 950 MINUTES 60
+  step("e2e: clusters" NEEDS ${cluster} ${e2e_needs} COST 950
        COMMAND ${pytest} "--programs=${release}" ${beside} ${e2e_files})
   step("quiet: cases that look at a clock" QUIET NEEDS ${cluster} ${e2e_needs}
        COMMAND test/suite/quiet.py "--programs=${release}" ${e2e_files})

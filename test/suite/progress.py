@@ -19,10 +19,10 @@ def file_name(step):
 
 def how_far(text):
     """(cases done, cases in all) of a step that has printed `text`; None if it says nothing of that."""
+    if total := COLLECTED.search(text):  # A case may build something, which prints numbers of its own.
+        return len(CASE.findall(text)), int(total[1])
     if pairs := OF_TOTAL.findall(text):
         return next((int(done), int(total)) for done, total in (pairs[-1][:2], pairs[-1][2:]) if done)
-    if total := COLLECTED.search(text):
-        return len(CASE.findall(text)), int(total[1])
     return None
 
 

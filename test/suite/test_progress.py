@@ -40,6 +40,10 @@ def test_a_build_says_how_far_it_is():
     assert progress.how_far("cloning\n") is None
 
 
+def test_a_case_that_builds_something_does_not_say_how_far_the_others_are():
+    assert progress.how_far("collected 269 cases\nPASS e2e/test_a.py::one (3 s)\n[65/90] Building\n") == (1, 269)
+
+
 def test_a_record_survives_its_process_and_damage(tmp_path):
     kept = record.Record(tmp_path / "suite/record.json")
     kept.add_figures({f"step {i}": (i, i) for i in range(record.FIGURES + 5)})
