@@ -210,7 +210,7 @@ Memory NextMemory(const Observed& observed, const Instant& instant) {
   next.imex_of_jobs = FindImexOfJobs(observed, before.imex_of_jobs, now);
   next.restart_is_known = SaysRestarted(observed) || AnyRestarted(next.imex_of_jobs);
   next.claims_are_labelled = AreClaimsLabelled(observed);
-  next.lists_claim = StillInUse(observed, before.lists_claim);
+  KeepUses(observed, next.lists_claim);
   next.replacements = FindReplacements(observed, now);
   std::erase_if(next.retries,
                 [&](const auto& one) { return one.second.until + kForgotten <= now; });

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "controller/compute_domain/requests/writes.h"
+#include "controller/compute_domain/status/explanation/unlisted_claims.h"
 #include "pkg/base/check.h"
 #include "pkg/kube/testing/fakes.h"
 #include "test/bench/fixed_world_parts.h"
@@ -268,6 +269,13 @@ std::unique_ptr<compute_domain::Cache> Read(const std::string& folder) {
 Observed Look(const compute_domain::Cache& cache, const std::string& uid) {
   Observed observed = Gather(cache, uid);
   observed.facts = Facts();
+  // Its pods were read when the domain formed.
+  for (const api::ResourceClaim& claim : observed.children.claims) {
+    for (const std::string& consumer : claim.consumers) {
+      const std::string pod = consumer.substr(consumer.find('/') + 1);
+      observed.memory.lists_claim[compute_domain::KeyOfUse(claim, pod)] = true;
+    }
+  }
   return observed;
 }
 

@@ -1,6 +1,7 @@
 #include "controller/compute_domain/status/explanation/unlisted_claims.h"
 
 #include <algorithm>
+#include <functional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -15,19 +16,26 @@ namespace {
 
 constexpr std::string_view kPods = "pods/";
 
-// Returns each pod that uses a claim of the domain.
-std::vector<Use> UsesOf(const Observed& observed) {
-  std::vector<Use> uses;
+// A pod that uses a claim. The references end with the visit.
+struct UseView {
+  const api::ResourceClaim& claim;
+  std::string_view pod;
+  const std::string& key;
+};
+
+// Visits each pod that uses a claim of the domain. One string has all the keys in turn: a plan
+// looks at all of them, and rarely needs one.
+void VisitUses(const Observed& observed, const std::function<void(const UseView&)>& visit) {
+  std::string key;
   for (const api::ResourceClaim& claim : observed.children.claims) {
     if (!IsInUse(observed, claim)) continue;
-    for (const std::string& consumer : claim.consumers) {
+    for (const std::string_view consumer : claim.consumers) {
       if (!consumer.starts_with(kPods)) continue;
-      std::string pod = consumer.substr(kPods.size());
-      std::string key = KeyOfUse(claim, pod);
-      uses.push_back({.pod = std::move(pod), .claim = claim.meta.key.name, .key = std::move(key)});
+      const std::string_view pod = consumer.substr(kPods.size());
+      key.assign(claim.meta.uid).append("/").append(pod);
+      visit({.claim = claim, .pod = pod, .key = key});
     }
   }
-  return uses;
 }
 
 }  // namespace
@@ -43,37 +51,44 @@ std::optional<ReadUses> PlanUses(const Observed& observed, const Analysis& analy
   const kube::Condition* told = observed.domain->status.Find(api::kConditionMembersReady);
   if (told == nullptr || told->status != "True") return {};
   const std::map<std::string, bool>& known = observed.memory.lists_claim;
-  std::vector<Use> uses = UsesOf(observed);
-  std::erase_if(uses, [&](const Use& use) { return known.contains(use.key); });
+  std::vector<Use> uses;
+  VisitUses(observed, [&](const UseView& use) {
+    if (known.contains(use.key)) return;
+    uses.push_back({.pod = std::string(use.pod), .claim = use.claim.meta.key.name, .key = use.key});
+  });
   uses.resize(std::min(uses.size(), kUsesReadMax - std::min(known.size(), kUsesReadMax)));
   if (uses.empty()) return {};
   return ReadUses{.ns = observed.domain->meta.key.ns, .uses = std::move(uses)};
 }
 
-std::map<std::string, bool> StillInUse(const Observed& observed,
-                                       const std::map<std::string, bool>& before) {
-  std::map<std::string, bool> still;
-  if (!observed.domain) return still;
+void KeepUses(const Observed& observed, std::map<std::string, bool>& known) {
+  if (!observed.domain) return known.clear();
   const bool is_first_look = observed.memory.rendered.daemon_set.empty();
   const kube::Condition* shared = observed.domain->status.Find(api::kConditionMemoryShared);
-  const bool were_fine = is_first_look && shared != nullptr && shared->status == "True";
-  if (before.empty() && !were_fine) return still;
-  for (const Use& use : UsesOf(observed)) {
-    const auto known = before.find(use.key);
-    if (known != before.end()) still.insert(*known);
-    if (were_fine) still.try_emplace(use.key, true);
+  if (is_first_look && known.empty() && shared != nullptr && shared->status == "True") {
+    VisitUses(observed, [&](const UseView& use) { known.try_emplace(use.key, true); });
   }
-  return still;
+  std::size_t consumers = 0;
+  for (const api::ResourceClaim& claim : observed.children.claims) {
+    consumers += claim.consumers.size();
+  }
+  // Most plans have nothing to drop, and need not look at each.
+  if (known.size() <= consumers && known.size() < kUsesReadMax) return;
+  std::map<std::string, bool> still;
+  VisitUses(observed, [&](const UseView& use) {
+    if (auto one = known.extract(use.key)) still.insert(std::move(one));
+  });
+  known = std::move(still);
 }
 
 std::optional<SharingIssue> FindUnlisted(const Observed& observed) {
+  const std::map<std::string, bool>& known = observed.memory.lists_claim;
+  if (std::ranges::all_of(known, [](const auto& use) { return use.second; })) return {};
   std::vector<std::string> pods;
-  for (const Use& use : UsesOf(observed)) {
-    const auto known = observed.memory.lists_claim.find(use.key);
-    if (known != observed.memory.lists_claim.end() && !known->second) {
-      pods.push_back(std::string(kPods) + use.pod);
-    }
-  }
+  VisitUses(observed, [&](const UseView& use) {
+    const auto found = known.find(use.key);
+    if (found != known.end() && !found->second) pods.push_back(std::string(kPods).append(use.pod));
+  });
   if (pods.empty()) return {};
   std::ranges::sort(pods);
   return SharingIssue{

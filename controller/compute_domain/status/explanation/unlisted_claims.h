@@ -25,10 +25,11 @@ inline constexpr std::size_t kUsesReadMax = 64;
 // here and below.
 [[nodiscard]] std::optional<ReadUses> PlanUses(const Observed& observed, const Analysis& analysis);
 
-// Returns the entries of claims that are in use. A new process takes the pods of a domain that
-// shares memory as read: the one before has read them, and a large cluster has thousands.
-[[nodiscard]] std::map<std::string, bool> StillInUse(const Observed& observed,
-                                                     const std::map<std::string, bool>& before);
+// Drops what is known of claims that are not in use any more, once it is more than there are users.
+// A new process takes the pods of a
+// domain that shares memory as read: the one before has read them, and a large cluster has
+// thousands.
+void KeepUses(const Observed& observed, std::map<std::string, bool>& known);
 
 // Returns the pods that get no channel. Empty if none is known.
 [[nodiscard]] std::optional<SharingIssue> FindUnlisted(const Observed& observed);

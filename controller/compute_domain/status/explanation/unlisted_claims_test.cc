@@ -71,8 +71,18 @@ TEST(NextMemory, REV4_P27_WhatIsKnownOfAPodEndsWithItsClaim) {
   Look(observed, "train-0", false);
   Look(observed, "train-1", true);
   EXPECT_EQ(NextMemory(observed, fixtures::Now()).lists_claim.size(), 2U);
-  observed.children.claims[0].meta.uid = "of-a-later-pod";
+  observed.children.claims.resize(1);
   EXPECT_EQ(NextMemory(observed, fixtures::Now()).lists_claim.size(), 1U);
+  // So that the pods of a second large job are read.
+  observed = Converged();
+  observed.memory.rendered.daemon_set = "of an earlier pass";
+  for (int i = 0; i < 100; ++i) {
+    observed.children.claims[0].consumers.push_back("pods/more-" + std::to_string(i));
+  }
+  for (std::size_t i = 0; i < kUsesReadMax; ++i) {
+    observed.memory.lists_claim["of an earlier job " + std::to_string(i)] = true;
+  }
+  EXPECT_TRUE(NextMemory(observed, fixtures::Now()).lists_claim.empty());
 }
 
 TEST(NextMemory, REV4_P27_NewProcessReadsNoPodsOfADomainThatSharesMemory) {
