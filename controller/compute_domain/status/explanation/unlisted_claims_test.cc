@@ -98,6 +98,15 @@ TEST(NextMemory, REV4_P27_NewProcessReadsNoPodsOfADomainThatSharesMemory) {
   }
 }
 
+TEST(FindUnlisted, REV4_P27_OnlyPodsOfNowAreNamed) {
+  Observed observed = Converged();
+  EXPECT_FALSE(FindUnlisted(observed));
+  observed.memory.lists_claim["of-a-claim-that-is-gone/train-0"] = false;
+  EXPECT_FALSE(FindUnlisted(observed));
+  Look(observed, "train-1", false);
+  EXPECT_NE(FindUnlisted(observed)->says.find("channel: pods/train-1. "), std::string::npos);
+}
+
 TEST(DecideStatus, REV4_P27_PodWithoutItsChannelIsNamedAndSharesNothing) {
   Observed observed = Converged();
   Look(observed, "train-0", false);
