@@ -41,7 +41,7 @@ const NodeContext kWithPlugin = {.publishes = true};
 
 class Surveying {
  public:
-  explicit Surveying(Observed observed, std::vector<api::ResourceClaim> unrelated = {})
+  explicit Surveying(Observed observed, const std::vector<api::ResourceClaim>& unrelated = {})
       : observed_(std::move(observed)), surveyor_(observed_, unrelated, [](const auto& uid) {
           return uid == kOtherUid ? std::string("team-b/other") : std::string();
         }) {}
