@@ -188,27 +188,28 @@ std::string WithDetail(std::string reason, std::string_view detail) {
   return reason + ": " + json::OneLine(detail, kDetailMax);
 }
 
-// Returns the scheduler's message. Empty if the pod is scheduled or was not tried yet.
-std::string SchedulerWords(json::View status) {
-  std::string words;
+// Returns the scheduler's condition. Null if the pod is scheduled or was not tried yet.
+json::View UnscheduledIn(json::View status) {
+  json::View found;
   status["conditions"].ForEach([&](json::View condition) {
     const bool unscheduled =
         condition["type"].AsString() == "PodScheduled" && condition["status"].AsString() == "False";
-    if (!unscheduled) return;
-    words = WithDetail(Text(condition["reason"]), condition["message"].AsString());
+    if (unscheduled) found = condition;
   });
-  return words;
+  return found;
 }
 
+// Returns the scheduler's message. Empty if there is none.
+std::string SchedulerWords(json::View status) {
+  const json::View condition = UnscheduledIn(status);
+  if (condition.IsNull()) return "";
+  return WithDetail(Text(condition["reason"]), condition["message"].AsString());
+}
+
+// What is kept of a message may be cut, so the whole one is asked.
 bool LacksDevice(json::View status) {
-  bool lacks = false;
-  status["conditions"].ForEach([&](json::View condition) {
-    lacks = lacks ||
-            (condition["type"].AsString() == "PodScheduled" &&
-             condition["status"].AsString() == "False" &&
-             condition["message"].AsString().find(kSchedulerLacksDevice) != std::string_view::npos);
-  });
-  return lacks;
+  return UnscheduledIn(status)["message"].AsString().find(kSchedulerLacksDevice) !=
+         std::string_view::npos;
 }
 
 // The kubelet also reads the pod's own resources.claims.
@@ -293,14 +294,10 @@ std::vector<NodeSelection> SelectionsOf(json::View spec) {
   const json::View terms =
       spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
           ["nodeSelectorTerms"];
+  if (terms.size() > kTermsMax) return {};
   std::vector<NodeSelection> selections;
-  bool is_too_long = terms.size() > kTermsMax;
-  if (is_too_long) return {};
-  terms.ForEach([&](json::View term) {
-    selections.push_back(WithTerm(everywhere, term));
-    is_too_long = is_too_long || is_long(selections.back());
-  });
-  if (is_too_long) return {};
+  terms.ForEach([&](json::View term) { selections.push_back(WithTerm(everywhere, term)); });
+  if (std::ranges::any_of(selections, is_long)) return {};
   if (selections.empty() && !everywhere.labels.empty()) selections.push_back(everywhere);
   return selections;
 }

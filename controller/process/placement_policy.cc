@@ -1,10 +1,10 @@
 #include "controller/process/placement_policy.h"
 
-#include <algorithm>
 #include <chrono>
 #include <utility>
 
 #include "controller/api/names.h"
+#include "pkg/base/backoff.h"
 #include "pkg/kube/api/resource.h"
 #include "pkg/kube/client/request.h"
 #include "pkg/kube/runtime/wait.h"
@@ -17,10 +17,10 @@ namespace {
 
 // A shutdown waits for this request.
 constexpr std::chrono::seconds kLookTimeout{3};
-// Between two looks: the first, doubled up to the last while a policy is missing, as when an
-// administrator is just installing them.
-constexpr std::chrono::seconds kFirstPeriod{10};
-constexpr std::chrono::seconds kLookPeriod{1800};
+// Between two looks. While a policy is missing an administrator may just be installing it.
+constexpr std::chrono::minutes kLookPeriod{30};
+constexpr base::BackoffPolicy kWhileMissing = {.first = std::chrono::seconds(10),
+                                               .most = kLookPeriod};
 constexpr std::chrono::milliseconds kLookTurn{200};  // Until the controller can serve.
 
 const kube::Resource kMutatingBindings = {"admissionregistration.k8s.io", "v1",
@@ -50,7 +50,7 @@ void LookForPlacement(compute_domain::Controller& controller,
                       const std::function<std::unique_ptr<http::Transport>()>& make_transport,
                       const base::Clock& clock, base::Logger& logger, const std::stop_token& stop) {
   bool is_told = false;
-  std::chrono::seconds period = kFirstPeriod;
+  base::Backoff backoff;
   while (!stop.stop_requested()) {
     if (!controller.CanServe()) {
       kube::WaitUntil(clock, clock.Now() + kLookTurn, stop);
@@ -66,8 +66,8 @@ void LookForPlacement(compute_domain::Controller& controller,
     }
     const bool is_settled = placement && (*placement == PlacementPolicy::kInstalled ||
                                           *placement == PlacementPolicy::kNotServed);
-    kube::WaitUntil(clock, clock.Now() + (is_settled ? kLookPeriod : period), stop);
-    period = std::min(2 * period, kLookPeriod);
+    const std::chrono::nanoseconds missing = backoff.Next(kWhileMissing);
+    kube::WaitUntil(clock, clock.Now() + (is_settled ? kLookPeriod : missing), stop);
   }
 }
 

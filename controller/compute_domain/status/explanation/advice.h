@@ -1,5 +1,5 @@
 // What a person can do so that pods get a channel, as a value. Pure.
-// The texts of conditions are made from it; debug pages show it, so that tools need no text.
+// Conditions say the same in words; debug pages show the value, so that tools need no text.
 #pragma once
 
 #include <string>
