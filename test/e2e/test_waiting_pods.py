@@ -5,7 +5,7 @@ import json
 
 import pytest
 from cluster import REPO, Setup
-from objects import domain, pod_on
+from objects import domain, naming, pod_on
 from waiting import eventually
 
 CLUSTER = Setup(nodes=16, placement=True, controller=("--membership-writer", "controller"))
@@ -39,15 +39,18 @@ def without_the_policy(cluster, name):
         cluster.kubectl("apply", "-k", REPO / "manifests/policies")
 
 
-def test_a_channel_held_by_a_claim_written_by_hand_is_told_to_the_pod_that_waits(cluster, namespace):
+def claim_by_hand(cluster, namespace, name, user, node):
+    """A claim of a channel that names no domain, and a pod on that node that uses it."""
     request = {"name": "channel", "exactly": {"deviceClassName": "compute-domain-default-channel.nvidia.com"}}
-    by_hand = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "by-hand"},
+    by_hand = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": name},
                "spec": {"devices": {"requests": [request]}}}
     with without_the_policy(cluster, "cdom-channel-claims"):
         eventually("the claim is taken", lambda: namespace.create_objects(by_hand))
-    thief = pod_on("thief", "node-000", "")
-    thief["spec"]["resourceClaims"] = [{"name": "channel", "resourceClaimName": "by-hand"}]
-    namespace.apply(thief)
+    namespace.apply(naming(pod_on(user, node, ""), name))
+
+
+def test_a_channel_held_by_a_claim_written_by_hand_is_told_to_the_pod_that_waits(cluster, namespace):
+    claim_by_hand(cluster, namespace, "by-hand", "thief", "node-000")
     eventually("for how many pods the claim is reserved",
                lambda: len(namespace.get("resourceclaim", "by-hand")["status"]["reservedFor"]), 1)
     namespace.apply(domain("robbed"), pod_on("robbed", "node-000", "robbed-channel"))
@@ -67,14 +70,8 @@ def test_a_channel_held_by_a_claim_written_by_hand_is_told_to_the_pod_that_waits
 
 def test_REV4_P12_a_pod_pinned_to_a_node_without_plugin_is_told_so_and_harms_nobody(cluster, namespace):
     """A domain elsewhere, and a claim that somebody wrote by hand elsewhere, are not in its way."""
-    request = {"name": "channel", "exactly": {"deviceClassName": "compute-domain-default-channel.nvidia.com"}}
-    by_hand = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "elsewhere"},
-               "spec": {"devices": {"requests": [request]}}}
-    with without_the_policy(cluster, "cdom-channel-claims"):
-        eventually("the claim is taken", lambda: namespace.create_objects(by_hand))
-    neighbour = pod_on("neighbour", "node-001", "")
-    neighbour["spec"]["resourceClaims"] = [{"name": "channel", "resourceClaimName": "elsewhere"}]
-    namespace.apply(neighbour, domain("busy"), pod_on("busy", "node-002", "busy-channel"))
+    claim_by_hand(cluster, namespace, "elsewhere", "neighbour", "node-001")
+    namespace.apply(domain("busy"), pod_on("busy", "node-002", "busy-channel"))
     cluster.nodesim.stop_plugin("node-003")
     eventually("devices that node-003 publishes", lambda: cluster.kubectl_json(
         "get", "resourceslices", "--field-selector", "spec.nodeName=node-003")["items"], [], within=90)

@@ -93,6 +93,13 @@ class Town {
                                                {"resourceClaims", Value::Array({claim})}})}});
     ASSERT_TRUE(store().Create("user", Kind::kPod, kNs, std::move(pod)).ok());
   }
+  // The pods job-0, job-1 and so on of the domain `job`.
+  void StartJob(int pods, const Labels& where) {
+    for (int i = 0; i < pods; ++i) StartPod("job-" + std::to_string(i), "job", where);
+  }
+  void EndJob(int pods) {
+    for (int i = 0; i < pods; ++i) EndPod("job-" + std::to_string(i));
+  }
   void EndPod(const std::string& name) {
     (void)store().Delete("user", Kind::kPod, Key(name));
     RunFor(seconds(60));
@@ -140,6 +147,12 @@ class Town {
   [[nodiscard]] bool Runs(const std::string& pod) const {
     const ObjectPtr found = cluster_.store().Get(Kind::kPod, Key(pod));
     return found && (*found)["status"]["phase"].AsString() == "Running";
+  }
+  [[nodiscard]] bool JobRuns(int pods) const {
+    for (int i = 0; i < pods; ++i) {
+      if (!Runs("job-" + std::to_string(i))) return false;
+    }
+    return true;
   }
   [[nodiscard]] bool IsAllocated(const std::string& claim) const {
     const ObjectPtr found = cluster_.store().Get(Kind::kClaim, Key(claim));
@@ -314,33 +327,29 @@ TEST(Advice, REV4_7_DomainsOnNodesWithEnoughGpusAreWaitedFor) {
 TEST(Advice, JobThatNoCliqueCanHoldRunsWithAsManyPodsAsAreAdvised) {
   Town town;
   town.CreateDomain("job", "clique");
-  for (int i = 0; i < 5; ++i) town.StartPod("job-" + std::to_string(i), "job", InRack("b"));
+  town.StartJob(5, InRack("b"));
   town.RunFor(kLooksWithin);
   const auto advice = town.AdviceOn("job");
   ASSERT_TRUE(advice);
   ASSERT_EQ(*advice, (Advice{.what = Do::kRunPods, .number = 4}));
-  for (int i = 0; i < 5; ++i) town.EndPod("job-" + std::to_string(i));
-  for (int i = 0; i < advice->number; ++i) {
-    town.StartPod("job-" + std::to_string(i), "job", InRack("b"));
-  }
+  town.EndJob(5);
+  town.StartJob(advice->number, InRack("b"));
   town.RunFor(minutes(2));
-  for (int i = 0; i < advice->number; ++i) EXPECT_TRUE(town.Runs("job-" + std::to_string(i)));
+  EXPECT_TRUE(town.JobRuns(advice->number));
 }
 
 TEST(Advice, JobIsStartedAgainInTheCliqueThatHasRoom) {
   Town town;
   town.CreateDomain("job", "clique");
-  for (int i = 0; i < 4; ++i) town.StartPod("job-" + std::to_string(i), "job", InRack("a"));
+  town.StartJob(4, InRack("a"));
   town.RunFor(kLooksWithin);
   const auto advice = town.AdviceOn("job");
   ASSERT_TRUE(advice);
   ASSERT_EQ(*advice, (Advice{.what = Do::kStartElsewhere, .objects = {"b"}, .number = 4}));
-  for (int i = 0; i < 4; ++i) town.EndPod("job-" + std::to_string(i));
-  for (int i = 0; i < 4; ++i) {
-    town.StartPod("job-" + std::to_string(i), "job", InRack(advice->objects.at(0)));
-  }
+  town.EndJob(4);
+  town.StartJob(4, InRack(advice->objects.at(0)));
   town.RunFor(minutes(2));
-  for (int i = 0; i < 4; ++i) EXPECT_TRUE(town.Runs("job-" + std::to_string(i)));
+  EXPECT_TRUE(town.JobRuns(4));
 }
 
 TEST(Advice, NodesOfTheCliqueAreWaitedFor) {
@@ -351,13 +360,13 @@ TEST(Advice, NodesOfTheCliqueAreWaitedFor) {
   town.StartPod("other-c", "other", On("b1"));
   town.RunFor(seconds(30));
   town.CreateDomain("job", "clique");
-  for (int i = 0; i < 3; ++i) town.StartPod("job-" + std::to_string(i), "job", InRack("a"));
+  town.StartJob(3, InRack("a"));
   town.RunFor(kLooksWithin);
   ASSERT_EQ(town.AdviceOn("job"),
             (Advice{.what = Do::kWaitForNodes, .objects = {"a"}, .number = 3}));
   town.EndPod("other-a");
   town.RunFor(minutes(2));
-  for (int i = 0; i < 3; ++i) EXPECT_TRUE(town.Runs("job-" + std::to_string(i)));
+  EXPECT_TRUE(town.JobRuns(3));
 }
 
 }  // namespace
