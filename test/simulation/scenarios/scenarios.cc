@@ -726,6 +726,11 @@ void UpgradeFiveDomains(World& world) {
 // first ends, and a third starts beside the second. A deletion waits for the last of them.
 void SharedClaim(World& world) {
   world.CreateDomain(kJob);
+  // The phases of the deletion are about pods. A domain whose deletion is seen late by two of them,
+  // as behind silent watches, would reach the end of its grace period first.
+  world.UserEdits(Kind::kComputeDomain, kJob.key, [](Value& domain) {
+    domain["metadata"]["annotations"][kDeletionGraceAnnotation] = "2h";
+  });
   const std::string claim = "shared";
   Workload& peer = world.StartJob("peer", kJob, {"node-b"});
   Workload& first = world.StartJob("first", kJob, {"node-a"}, claim);
