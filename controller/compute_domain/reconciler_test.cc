@@ -1630,6 +1630,16 @@ TEST(Writes, REV3_F18_PatchOfANodeIsAnsweredByItsMetadataAlone) {
   }
 }
 
+TEST(Writes, B24_LabelIsTakenOnlyFromTheNodeThatWasSeen) {
+  const auto body = [](const char* version) {
+    const RemoveNodeLabel remove = {.node = "node-0", .domain = fixtures::kUid, .version = version};
+    return RequestsOf(Action(remove), Converged()).at(0).body;
+  };
+  EXPECT_NE(body("77").find(R"({"op":"replace","path":"/metadata/resourceVersion","value":"77"})"),
+            std::string::npos);
+  EXPECT_EQ(body("").find("resourceVersion"), std::string::npos) << "the domain ends";
+}
+
 // What a tenant may store in an object, and the API server hands out as it is.
 const char* const kHostileParameters[] = {R"({"x":"\ud800"})", R"({"x":")"
                                                                "\xff\xfe"

@@ -128,6 +128,7 @@ std::string VersionOf(const Action& action) {
                [](const WriteClique& write) { return write.clique.resource_version; },
                [](const WritePodTemplate& write) { return write.daemon_set.resource_version; },
                [](const WriteIdentity& write) { return write.object.resource_version; },
+               [](const RemoveNodeLabel& remove) { return remove.version; },
                [](const WriteStatus& write) { return write.domain.resource_version; },
                [](const auto&) { return std::string(); }},
       action);

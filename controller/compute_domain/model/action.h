@@ -71,10 +71,12 @@ struct WriteIdentity {
   json::Value labels = {};
   json::Value owners = {};
 };
-// Removes the node's domain label, if its value is still this domain's UID.
+// Removes the node's domain label, if its value is still this domain's UID, and the node still has
+// this resourceVersion.
 struct RemoveNodeLabel {
   std::string node = {};
   std::string domain = {};
+  std::string version = {};  // Empty if any will do: a domain that ends has no use for the label.
 };
 // Sets the node's domain label again, if it still has none.
 struct RestoreNodeLabel {

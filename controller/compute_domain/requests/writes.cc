@@ -216,8 +216,11 @@ Result<void> HandleReply(const WriteIdentity& write, const Reply& reply, ReplyCo
 Request RequestOf(const RemoveNodeLabel& remove, const Observed& /*observed*/) {
   CHECK(!remove.domain.empty());
   const std::string path = PathOf("labels", api::kDomainLabel);
-  const Value patch = Value::Array(
+  Value patch = Value::Array(
       {PatchOf("test", path, remove.domain), Value::Object({{"op", "remove"}, {"path", path}})});
+  if (!remove.version.empty()) {
+    patch.Append(PatchOf("replace", "/metadata/resourceVersion", remove.version));
+  }
   return OfMetadata(kube::JsonPatchRequest(kube::kNodes, {.name = remove.node}, patch));
 }
 

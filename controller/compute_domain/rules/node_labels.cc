@@ -88,10 +88,12 @@ NodeLabels PlanNodeLabels(const Observed& observed, const Instant& now) {
   for (const std::string& node : restored) {
     labels.actions.emplace_back(RestoreNodeLabel{.node = node, .domain = observed.uid});
   }
-  const std::vector<std::string> proven = IdleNodes(observed, *observed.evidence.claims);
-  for (const std::string& node : due) {
-    if (std::ranges::find(proven, node) == proven.end()) continue;  // The cache lags.
-    labels.actions.emplace_back(RemoveNodeLabel{.node = node, .domain = observed.uid});
+  const std::set<std::string> used = NodesInUse(observed, *observed.evidence.claims);
+  for (const api::Node& node : observed.children.labelled_nodes) {
+    const std::string& name = node.meta.key.name;
+    if (std::ranges::find(due, name) == due.end() || used.contains(name)) continue;
+    labels.actions.emplace_back(RemoveNodeLabel{
+        .node = name, .domain = observed.uid, .version = node.meta.resource_version});
   }
   return labels;
 }

@@ -3,7 +3,8 @@
 // A node's kubelet plugin sets the label when it prepares a channel claim, and removes it when it
 // unprepares the last. A label that the plugin failed to remove is stale: it keeps the node from
 // every other domain, so the controller removes it. It does so only after `label_hold`, and after a
-// live read shows no claim of the domain on the node.
+// live read shows no claim of the domain on the node. The Node must not have changed since it was
+// seen with the label: an old view shows a label that went and that a plugin set again.
 //
 // The label is restored in two cases. A claim may be prepared between that read and the removal,
 // and its plugin has seen the label. So claims are read once more, and the label is restored if

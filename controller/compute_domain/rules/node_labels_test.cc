@@ -54,14 +54,16 @@ TEST(PlanLabels, B24_NothingIsTakenBeforeALiveReadOfTheDomainsNamespace) {
   EXPECT_EQ(reads[0].ns, fixtures::kUserNs);
 }
 
-TEST(PlanLabels, B24_LabelThatStayedBehindIsTakenAway) {
+TEST(PlanLabels, B24_LabelThatStayedBehindIsTakenAwayFromTheNodeThatWasSeen) {
   Observed observed = Idle(seconds(30));
+  for (api::Node& node : observed.children.labelled_nodes) node.meta.resource_version = "7";
   observed.evidence.claims = observed.children.claims;
   const NodeLabels labels = PlanNodeLabels(observed, Now());
   const auto removals = Actions<RemoveNodeLabel>(labels.actions);
   ASSERT_EQ(removals.size(), 1U);
   EXPECT_EQ(removals[0].node, "node-1");
   EXPECT_EQ(removals[0].domain, fixtures::kUid);
+  EXPECT_EQ(removals[0].version, "7") << "a plugin may have set it again since";
   EXPECT_EQ(labels.actions.size(), 1U);
 }
 
