@@ -119,6 +119,7 @@ StatusPlan Planner::PlanStatus() {
     if (is_paused || !IsDeleting() || deletion().wait) {
       plan.write = DecideStatusWrite(observed_, DecideStatus(), now_, plan.requeue_after);
     }
+    if (observed_.facts.status_is_pruned) plan.memory_shared = DecideMemoryShared(Input());
     plan.requeue_after.AtMost(explanation().plugins.requeue_after);
     plan.requeue_after.AtMost(UntilPhasesEnd(observed_, now_));
     plan.requeue_after.AtMost(UntilConflictEnds(observed_.memory, now_.monotonic));
@@ -307,14 +308,17 @@ void Planner::RequeueMissingPermission(RequeueAfter& requeue_after) const {
   requeue_after.AtMostUntil(*until, now_.monotonic);
 }
 
+StatusInput Planner::Input() {
+  return {.observed = observed_,
+          .analysis = analysis(),
+          .explanation = explanation(),
+          .membership = membership(),
+          .now = now_};
+}
+
 api::DomainStatus Planner::DecideStatus() {
-  const StatusInput input = {.observed = observed_,
-                             .analysis = analysis(),
-                             .explanation = explanation(),
-                             .membership = membership(),
-                             .now = now_};
-  if (!IsDeleting()) return compute_domain::DecideStatus(input);
-  return compute_domain::DecideStatus(input,
+  if (!IsDeleting()) return compute_domain::DecideStatus(Input());
+  return compute_domain::DecideStatus(Input(),
                                       IsPaused(observed_) ? DeletionWait() : deletion().wait);
 }
 

@@ -45,6 +45,8 @@ extern const Rules kRules;
 // The status, after the steps have succeeded or failed.
 struct StatusPlan {
   std::optional<WriteStatus> write = {};
+  // What MemoryShared says, if the installed CRD drops conditions.
+  std::optional<Verdict> memory_shared = {};
   // Object that holds a child's name. The create is retried with back-off, because no action of
   // cdom frees the name and no watch shows it. Empty if there is none.
   std::optional<NameTaken> obstacle = {};
@@ -104,6 +106,7 @@ class Planner {
   void RequeueLife(RequeueAfter& requeue_after);
   void RequeueDeletion(RequeueAfter& requeue_after);
   void RequeueMissingPermission(RequeueAfter& requeue_after) const;
+  [[nodiscard]] StatusInput Input();
   [[nodiscard]] api::DomainStatus DecideStatus();
   [[nodiscard]] bool IsDeleting() const;
 

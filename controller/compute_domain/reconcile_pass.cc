@@ -398,10 +398,31 @@ void ReconcilePass::Finish() {
     }
   }
   reconciler_.StopOrResumeRollout(observed_.uid, status_->rollout_failed);
+  KeepMemoryShared();
   if (observed_.facts.status_is_pruned) {
     outcome_.requeue_after.AtMost(reconciler_.UntilConditionsAreTried());
   }
   Remember();
+}
+
+// The log says what a condition would that the installed CRD drops, whenever it changes.
+void ReconcilePass::KeepMemoryShared() {
+  // The write of this pass may have shown that it drops them.
+  const bool is_new = observed_.facts.status_is_pruned && !status_->memory_shared;
+  if (is_new) status_->memory_shared = MakePlanner().PlanStatus().memory_shared;
+  const Verdict shared = status_->memory_shared.value_or(Verdict());
+  Memory& memory = observed_.memory;
+  const bool is_same =
+      memory.memory_shared == shared.status && memory.memory_shared_reason == shared.reason;
+  if (is_same) return;
+  memory.memory_shared = shared.status;
+  memory.memory_shared_reason = shared.reason;
+  if (!status_->memory_shared) return;
+  reconciler_.logger_.Info("MemoryShared", {{"domain", DomainName()},
+                                            {"uid", observed_.uid},
+                                            {"status", memory.memory_shared},
+                                            {"reason", shared.reason},
+                                            {"message", shared.message}});
 }
 
 void ReconcilePass::Remember() {

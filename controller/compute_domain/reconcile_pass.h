@@ -84,6 +84,7 @@ class ReconcilePass {
   void RememberSuccess(const Action& action, const ActionResult& result);
   void PaceRepetition(const Action& action, bool changed_nothing);
   void Finish();
+  void KeepMemoryShared();
   void Remember();
   void Change(const MemoryChange& change);
 

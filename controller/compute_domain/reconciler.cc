@@ -198,6 +198,15 @@ void Reconciler::StopOrResumeRollout(const std::string& uid, const std::string& 
   }
 }
 
+std::string Reconciler::MemorySharedOf(const api::ComputeDomain& domain) const {
+  const kube::Condition* written = domain.status.Find(api::kConditionMemoryShared);
+  if (written != nullptr) return written->status;
+  return memories_.With([&](const Memories& memories) {
+    const auto known = memories.of.find(domain.meta.uid);
+    return known == memories.of.end() ? std::string() : known->second.memory.memory_shared;
+  });
+}
+
 std::string Reconciler::RolloutStopped() const {
   return facts_.With([](const Facts& facts) { return facts.rollout_stopped; });
 }

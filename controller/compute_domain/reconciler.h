@@ -38,6 +38,10 @@ class Reconciler {
   using NodeVisitor = std::function<void(const api::Node& node, const NodeAvailability&)>;
   void VisitNodes(const NodeVisitor& visit) const;
 
+  // Returns the status of the domain's condition MemoryShared, also where the installed CRD drops
+  // conditions. Empty if nothing is known yet.
+  [[nodiscard]] std::string MemorySharedOf(const api::ComputeDomain& domain) const;
+
   // Returns why no daemon is replaced in any domain. Empty if the rollout continues.
   [[nodiscard]] std::string RolloutStopped() const;
 

@@ -748,6 +748,31 @@ TEST(Pass, B59_CrdThatDropsConditionsIsNoticedAndFromThenOnLeftInPeace) {
   EXPECT_EQ(world.logger.Count("CRD drops the conditions"), 1U) << "said once";
 }
 
+TEST(Pass, REV4_1_WhereTheCrdDropsMemorySharedTheLogAndAMetricSayIt) {
+  const auto shared = [](const PassWorld& world) {
+    return world.reconciler.MemorySharedOf(*world.cache.Gather(kUid).domain);
+  };
+  Observed observed = Converged();
+  EXPECT_EQ(shared(PassWorld(observed)), "True") << "as it is written";
+  observed.domain->status.conditions.clear();
+  PassWorld world(observed);
+  world.server.DropConditions();
+  world.Run();
+  EXPECT_EQ(shared(world), "True") << "in the pass that noticed it";
+  world.Settle();
+  const std::string says = "MemoryShared domain=team-a/train uid=" + kUid + " status=";
+  EXPECT_EQ(world.logger.Count(says + "True reason=AllInOneClique"), 1U);
+
+  for (const api::ResourceClaim& claim : observed.children.claims) {
+    world.server.Remove(Kind::kClaim, claim.meta.key);
+  }
+  world.server.ShowAll(world.cache);
+  world.Settle();
+  EXPECT_EQ(shared(world), "False");
+  EXPECT_EQ(world.logger.Count(says + "False reason=Idle"), 1U);
+  EXPECT_EQ(world.logger.Count(says), 2U) << "at each change";
+}
+
 // ---- Cliques.
 
 TEST(Pass, B10_S5_MemberIsRemovedOnlyAfterALiveReadInTheSamePass) {

@@ -39,6 +39,13 @@ double ReadyMembers(const ComputeDomain& domain) {
 }
 
 // Returns the number of ready members whose node is expected to leave.
+// Returns the value of a condition's status. Empty if it is neither True nor False.
+std::optional<double> ValueOf(std::string_view status) {
+  if (status == "True") return 1;
+  if (status == "False") return 0;
+  return {};
+}
+
 double LeavingMembers(const DomainView& view, const std::vector<std::string>& taints) {
   std::set<std::string_view> ready;
   for (const api::Member& member : view.domain->status.nodes) {
@@ -371,6 +378,12 @@ std::vector<MetricFamily> DomainMetrics::Collect() const {
     const SeriesLabels labels = {{.name = "namespace", .value = meta.key.ns},
                                  {.name = "name", .value = meta.key.name}};
     AddDomain(view, now, labels, families);
+    if (sources_.memory_shared) {
+      families.Add("cdom_domain_memory_shared",
+                   "1 if all pods of the domain share memory, 0 if not (its condition "
+                   "MemoryShared). Absent while that is unknown",
+                   labels, ValueOf(sources_.memory_shared(*view.domain)));
+    }
     families.Add("cdom_domain_members_leaving",
                  "Ready members whose node is about to leave (NodeLeaving)", labels,
                  LeavingMembers(view, sources_.leaving_taints));

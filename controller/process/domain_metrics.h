@@ -53,10 +53,13 @@ struct HeldNodes {
 class DomainMetrics final : public prometheus::Collectable {
  public:
   using CountCapacity = std::function<std::shared_ptr<const compute_domain::CliqueCapacities>()>;
+  // Returns the status of a condition. Empty if it is not known.
+  using ReadStatus = std::function<std::string(const api::ComputeDomain&)>;
   struct Sources {
     std::function<std::vector<HeldNodes>()> held = {};   // For Sample().
     std::function<std::vector<DomainView>()> view = {};  // For Collect().
     CountCapacity capacity = {};                   // For Collect(). Null if nothing is counted.
+    ReadStatus memory_shared = {};                 // For Collect(): MemoryShared. May be null.
     std::vector<std::string> leaving_taints = {};  // Taint keys in the form of api::kLeavingTaints.
   };
 

@@ -64,6 +64,7 @@ class DomainMetricsTest : public ::testing::Test {
       prometheus::BuildHistogram().Name("phases").Register(registry_);
   prometheus::Histogram wait_{prometheus::Histogram::BucketBoundaries{10, 100}};
   std::shared_ptr<const compute_domain::CliqueCapacities> capacity_;
+  std::string memory_shared_ = "True";
   std::vector<HeldNodes> Held() const {
     std::vector<HeldNodes> held;
     held.reserve(views_.size());
@@ -75,6 +76,7 @@ class DomainMetricsTest : public ::testing::Test {
   DomainMetrics metrics_{{.held = [this] { return Held(); },
                           .view = [this] { return views_; },
                           .capacity = [this] { return capacity_; },
+                          .memory_shared = [this](const auto&) { return memory_shared_; },
                           .leaving_taints = {"example.com/spot"}},
                          clock_,
                          time_to_ready_,
@@ -100,6 +102,17 @@ TEST_F(DomainMetricsTest, P2_EachDomainSaysHowItIs) {
       R"({namespace="team-a",name="train",clique=")" + fixtures::kCliqueId + "\"}";
   EXPECT_EQ(ValueOf("cdom_clique_members" + clique), 2);
   EXPECT_EQ(ValueOf("cdom_clique_members_ready" + clique), 1);
+}
+
+TEST_F(DomainMetricsTest, REV4_1_WhetherPodsShareMemoryIsAbsentWhileItIsUnknown) {
+  metrics_.Sample(true);
+  EXPECT_EQ(ValueOf("cdom_domain_memory_shared" + kOfTrain), 1);
+  memory_shared_ = "False";
+  EXPECT_EQ(ValueOf("cdom_domain_memory_shared" + kOfTrain), 0);
+  for (const char* unknown : {"Unknown", ""}) {
+    memory_shared_ = unknown;
+    EXPECT_EQ(ValueOf("cdom_domain_memory_shared" + kOfTrain), std::nullopt) << unknown;
+  }
 }
 
 TEST_F(DomainMetricsTest, DomainThatAnotherControllerWritesIsCounted) {

@@ -160,6 +160,7 @@ Metrics::Metrics(const MetricSources& sources, std::string host, int workers)
           DomainMetrics::Sources{.held = [&cache = sources.cache] { return HeldOf(cache); },
                                  .view = [&cache = sources.cache] { return ViewOf(cache); },
                                  .capacity = sources.capacity,
+                                 .memory_shared = sources.memory_shared,
                                  .leaving_taints = sources.leaving_taints},
           clock_, time_to_ready_,
           Histograms(*registry_, "cdom_domain_formation_phase_seconds",

@@ -33,6 +33,7 @@ struct MetricSources {
   const base::Clock& clock;
   std::vector<std::string> leaving_taints = {};  // Taint keys in the form of api::kLeavingTaints.
   DomainMetrics::CountCapacity capacity = {};
+  DomainMetrics::ReadStatus memory_shared = {};
 };
 
 class Metrics {

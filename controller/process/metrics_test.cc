@@ -262,7 +262,8 @@ TEST_F(MetricsTest, PageHasEachMetricWithTypeLabelsAndHelp) {
                    .queue = queue_,
                    .events = events_,
                    .clock = clock_,
-                   .capacity = [&] { return rooms; }},
+                   .capacity = [&] { return rooms; },
+                   .memory_shared = [](const auto&) { return "True"; }},
                   "10.0.0.1:6443", 4);
   metrics.Exchanged({.method = http::Method::kGet});
   NoSink sink;

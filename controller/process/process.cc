@@ -151,7 +151,11 @@ class ControllerProcess {
                   .events = events_,
                   .clock = clock_,
                   .leaving_taints = settings_.leaving_taints,
-                  .capacity = [this] { return controller_.reconciler().CountCapacity(); }},
+                  .capacity = [this] { return controller_.reconciler().CountCapacity(); },
+                  .memory_shared =
+                      [this](const api::ComputeDomain& domain) {
+                        return controller_.reconciler().MemorySharedOf(domain);
+                      }},
                  HostOf(config_.endpoint), settings_.workers),
         reviews_(MakeTransport(nullptr, &reviews_gate_)),
         metrics_server_(MetricsOptions(), *reviews_, clock_, logger_) {

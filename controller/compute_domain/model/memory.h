@@ -160,6 +160,9 @@ struct Memory {
   std::map<std::string, ImexOfJob> imex_of_jobs = {};
   // What MemoryShared says of a restarted IMEX is in `imex_of_jobs`, or was until its jobs ended.
   bool restart_is_known = false;
+  // What MemoryShared said last, where the installed CRD drops conditions. Otherwise empty.
+  std::string memory_shared = {};  // "True", "False" or "Unknown".
+  std::string memory_shared_reason = {};
   // All claims of its daemons have the domain label, so that a label selector finds them.
   bool claims_are_labelled = false;
   // Children that were seen or created. If one is missing now, the domain may be deleted.

@@ -57,12 +57,14 @@ std::vector<api::CliqueSummary> SummarizeCliques(const std::vector<api::Member>&
   return summaries;
 }
 
+std::vector<SharingIssue> IssuesOf(const StatusInput& input) {
+  if (!std::ranges::all_of(input.analysis.expected, &api::Member::ready)) return {};
+  return FindSharingIssues(input.observed, input.analysis);
+}
+
 void AddConditions(const StatusInput& input, const std::optional<DeletionWait>& wait,
                    DomainStatus& status) {
-  std::vector<SharingIssue> issues;
-  if (std::ranges::all_of(input.analysis.expected, &api::Member::ready)) {
-    issues = FindSharingIssues(input.observed, input.analysis);
-  }
+  const std::vector<SharingIssue> issues = IssuesOf(input);
   const Verdict accepted = JudgeAccepted(input);
   const Verdict members = JudgeMembersReady(input, issues);
   const Verdict use = JudgeInUse(input);
@@ -125,6 +127,11 @@ DomainStatus DecideStatus(const StatusInput& input, const std::optional<Deletion
   status.members = ReadyOf(input.analysis.expected);
   status.cliques = SummarizeCliques(input.membership.members);
   return status;
+}
+
+Verdict DecideMemoryShared(const StatusInput& input) {
+  const std::vector<SharingIssue> issues = IssuesOf(input);
+  return JudgeMemoryShared(input, JudgeMembersReady(input, issues), JudgeInUse(input), issues);
 }
 
 std::optional<WriteStatus> DecideStatusWrite(const Observed& observed, const DomainStatus& status,

@@ -12,6 +12,9 @@ namespace compute_domain {
 [[nodiscard]] api::DomainStatus DecideStatus(const StatusInput& input,
                                              const std::optional<DeletionWait>& wait = {});
 
+// Returns what the condition MemoryShared says of the domain, for clusters whose CRD drops it.
+[[nodiscard]] Verdict DecideMemoryShared(const StatusInput& input);
+
 // Returns the write of `status`. Empty if nothing changed, or if the last write was less than a
 // window ago; then `requeue_after` is at most the rest of the window. A write that clears readiness
 // waits less, by the number of members, because every watcher receives the whole object.
