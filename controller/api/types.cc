@@ -471,12 +471,28 @@ UserPod DecodeUserPod(std::string_view pod) {
                      .nodes = SelectionsOf(spec),
                      .unlisted_claims = UnlistedClaims(*object)};
   spec["tolerations"].ForEach([&](json::View toleration) {
-    const std::string_view key = toleration["key"].AsString();
-    // Without a key it tolerates all taints, if it is for no effect alone.
-    if (key.empty() && !toleration["effect"].AsString().empty()) return;
-    if (decoded.tolerated.size() < kTolerationsMax) decoded.tolerated.emplace(key);
+    if (decoded.tolerations.size() >= kTolerationsMax) return;
+    const std::string_view comparison = toleration["operator"].AsString();
+    Toleration one = {.key = Text(toleration["key"]), .effect = Text(toleration["effect"])};
+    // Of a comparison that is not known, any value may be tolerated.
+    if (comparison.empty() || comparison == "Equal") one.value = Text(toleration["value"]);
+    decoded.tolerations.insert(std::move(one));
   });
   return decoded;
+}
+
+std::string_view KeyOfTaint(std::string_view taint) {
+  return taint.substr(0, taint.find_first_of("=:"));
+}
+
+bool Tolerates(const Toleration& toleration, std::string_view taint) {
+  const std::size_t end = std::min(taint.rfind(':'), taint.size());
+  const std::string_view effect = taint.substr(std::min(end + 1, taint.size()));
+  if (!toleration.effect.empty() && toleration.effect != effect) return false;
+  const std::string_view key = KeyOfTaint(taint);
+  const std::string_view value = taint.substr(0, end).substr(std::min(key.size() + 1, end));
+  return toleration.key.empty() ||
+         (toleration.key == key && toleration.value.value_or(std::string(value)) == value);
 }
 
 // Devices that are parts of a GPU have another type. While a plugin replaces its slices, there are
@@ -532,7 +548,12 @@ base::Result<Node> DecodeNode(json::View object) {
     // Kubernetes derives taints with its own prefix from facts that cdom reads elsewhere, such as
     // readiness and cordon. Exception: people set the out-of-service taint.
     const bool repeats = key.starts_with("node.kubernetes.io/") && key != kOutOfServiceTaint;
-    if (!repeats && taint["effect"].AsString() != "PreferNoSchedule") node.taints.emplace_back(key);
+    const std::string_view effect = taint["effect"].AsString();
+    if (repeats || effect == "PreferNoSchedule") return;
+    std::string text(key);
+    if (const auto value = taint["value"].AsString(); !value.empty())
+      text.append("=").append(value);
+    node.taints.push_back(std::move(text.append(":").append(effect)));
   });
   return node;
 }

@@ -155,9 +155,12 @@ struct Node {
   std::string boot_id = {};    // Changes with each boot of the machine.
   bool ready = false;          // Condition Ready is True.
   bool unschedulable = false;  // Cordoned.
-  // Keys of taints that keep pods away, without those that repeat the fields above.
+  // Taints that keep pods away, as kubectl shows them: "key=value:effect", or "key:effect" without
+  // a value. Without those that repeat the fields above.
   std::vector<std::string> taints = {};
 };
+// Returns the key of a taint in that form.
+[[nodiscard]] std::string_view KeyOfTaint(std::string_view taint);
 
 [[nodiscard]] base::Result<ComputeDomain> DecodeComputeDomain(json::View object);
 [[nodiscard]] base::Result<DaemonSet> DecodeDaemonSet(json::View object);
@@ -166,6 +169,16 @@ struct Node {
 [[nodiscard]] base::Result<DaemonPod> DecodeDaemonPod(json::View object);
 [[nodiscard]] base::Result<ResourceClaim> DecodeResourceClaim(json::View object);
 [[nodiscard]] base::Result<Node> DecodeNode(json::View object);
+
+// A toleration of a pod.
+struct Toleration {
+  std::string key = {};                   // Empty: any key and value.
+  std::optional<std::string> value = {};  // Empty: any value.
+  std::string effect = {};                // Empty: any effect.
+  friend auto operator<=>(const Toleration&, const Toleration&) = default;
+};
+// Returns whether it tolerates a taint in the form of Node::taints.
+[[nodiscard]] bool Tolerates(const Toleration& toleration, std::string_view taint);
 
 // Selectors of a LIST of Nodes. Empty ones select all.
 struct NodeSelection {
@@ -182,8 +195,7 @@ struct UserPod {
   // The nodes that its nodeSelector and its required node affinity allow: those of any of these.
   // Empty if it allows all nodes, or if it is too long to ask for.
   std::vector<NodeSelection> nodes = {};
-  // Keys of taints that it tolerates, whatever their value; at most 64. "" stands for all.
-  std::set<std::string> tolerated = {};
+  std::set<Toleration> tolerations = {};  // At most 64.
   // Names of its ResourceClaims that no container lists, so that none gets their devices.
   std::set<std::string> unlisted_claims = {};
 };

@@ -553,16 +553,20 @@ TEST(DecodeNode, OnlyTaintsThatSayMoreThanReadinessAndCordonAreKept) {
       "spec": {"unschedulable": true,
                "taints": [{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"},
                           {"key": "example.com/repair", "effect": "NoExecute"},
+                          {"key": "team", "value": "a", "effect": "NoSchedule"},
                           {"key": "example.com/soft", "effect": "PreferNoSchedule"}]})"));
   EXPECT_TRUE(node.unschedulable);
-  EXPECT_EQ(node.taints, std::vector<std::string>{"example.com/repair"});
+  EXPECT_EQ(node.taints,
+            (std::vector<std::string>{"example.com/repair:NoExecute", "team=a:NoSchedule"}));
+  EXPECT_EQ(KeyOfTaint(node.taints[0]), "example.com/repair");
+  EXPECT_EQ(KeyOfTaint(node.taints[1]), "team");
 }
 
 TEST(DecodeNode, G11_TaintOfKubernetesThatPeopleSetIsKept) {
   const Node node = Decode(DecodeNode, Object("", R"(
       "spec": {"taints": [{"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"},
                           {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}]})"));
-  EXPECT_EQ(node.taints, std::vector<std::string>{"node.kubernetes.io/out-of-service"});
+  EXPECT_EQ(node.taints, std::vector<std::string>{"node.kubernetes.io/out-of-service:NoExecute"});
 }
 
 TEST(DecodeDaemonPod, ReportOfImexIsReadOfDaemonsOfOursAlone) {
@@ -694,22 +698,37 @@ TEST(DecodeUserPod, SelectorsThatAreTooLongToAskForSelectAll) {
       SelectionsIn(R"({"nodeSelector": {"a": ")" + std::string(3000, 'x') + R"("}})").empty());
 }
 
-TEST(DecodeUserPod, TaintsThatItToleratesAreKeptByKey) {
-  EXPECT_EQ(DecodeUserPod(R"({"spec": {"tolerations": [{"key": "a", "operator": "Exists"},
-      {"key": "b", "value": "x"}]}})")
-                .tolerated,
-            (std::set<std::string>{"a", "b"}));
-  EXPECT_EQ(DecodeUserPod(R"({"spec": {"tolerations": [{"operator": "Exists"}]}})").tolerated,
-            std::set<std::string>{""});
-  EXPECT_EQ(
-      DecodeUserPod(R"({"spec": {"tolerations": [{"operator": "Exists", "effect": "NoExecute"}]}})")
-          .tolerated,
-      std::set<std::string>{});
+TEST(DecodeUserPod, REV4_P12_TolerationsAreComparedAsKubernetesDoesIt) {
+  const auto tolerates = [](const std::string& toleration, std::string_view taint) {
+    const UserPod pod = DecodeUserPod(R"({"spec": {"tolerations": [)" + toleration + "]}}");
+    EXPECT_EQ(pod.tolerations.size(), 1U) << toleration;
+    return std::ranges::any_of(pod.tolerations,
+                               [&](const auto& one) { return Tolerates(one, taint); });
+  };
+  const std::string of_key = R"({"key": "team", "operator": "Exists"})";
+  EXPECT_TRUE(tolerates(of_key, "team=a:NoSchedule"));
+  EXPECT_TRUE(tolerates(of_key, "team:NoExecute"));
+  EXPECT_FALSE(tolerates(of_key, "teams=a:NoSchedule"));
+  const std::string of_value = R"({"key": "team", "value": "a"})";
+  EXPECT_TRUE(tolerates(of_value, "team=a:NoSchedule"));
+  EXPECT_FALSE(tolerates(of_value, "team=b:NoSchedule"));
+  EXPECT_FALSE(tolerates(of_value, "team:NoSchedule"));
+  EXPECT_FALSE(tolerates(R"({"key": "team", "operator": "Equal"})", "team=a:NoSchedule"));
+  EXPECT_TRUE(tolerates(R"({"key": "team", "operator": "Equal"})", "team:NoSchedule"));
+  EXPECT_TRUE(tolerates(R"({"key": "team", "operator": "Gt", "value": "4"})", "team=3:NoSchedule"))
+      << "it is not known";
+  EXPECT_TRUE(tolerates(R"({"operator": "Exists"})", "team=a:NoSchedule"));
+  const std::string of_effect = R"({"operator": "Exists", "effect": "NoExecute"})";
+  EXPECT_TRUE(tolerates(of_effect, "team=a:NoExecute"));
+  EXPECT_FALSE(tolerates(of_effect, "team=a:NoSchedule"));
+}
+
+TEST(DecodeUserPod, OnlySoManyTolerationsAreKept) {
   std::string many;
   for (int i = 0; i < 1000; ++i) {
     many += (i == 0 ? "" : ",") + (R"({"key": "k)" + std::to_string(i)) + R"("})";
   }
-  EXPECT_EQ(DecodeUserPod(R"({"spec": {"tolerations": [)" + many + "]}}").tolerated.size(), 64U);
+  EXPECT_EQ(DecodeUserPod(R"({"spec": {"tolerations": [)" + many + "]}}").tolerations.size(), 64U);
 }
 
 // However long the message is: what is kept of it may be cut.

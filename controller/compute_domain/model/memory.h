@@ -121,7 +121,7 @@ struct Retry {
 struct PodReach {
   // Names of the nodes. Empty if it may run on all, or if they are too many to tell.
   std::optional<std::set<std::string>> nodes = {};
-  std::set<std::string> tolerated = {};  // Keys of taints. "" stands for all.
+  std::set<api::Toleration> tolerations = {};
   friend bool operator==(const PodReach&, const PodReach&) = default;
 };
 

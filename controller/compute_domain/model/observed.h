@@ -101,6 +101,10 @@ struct NodeContext {
 
 // The nodes where pods may run that find no channel, by what keeps the pods from them.
 struct NodeSurvey {
+  struct InClique {
+    int nodes = 0;
+    int free = 0;  // Also those that are reserved for a domain.
+  };
   std::vector<kube::OwnerReference> pods = {};
   std::shared_ptr<const PodReach> reach = {};  // Null if it was not read: any node.
   // The most GPUs that one of the nodes has, of those that the domain asks for. Empty if it asks
@@ -114,6 +118,8 @@ struct NodeSurvey {
   std::vector<std::string> without_plugin = {};
   // Claims that hold a channel without a domain or a pod, or from another namespace.
   std::vector<api::ResourceClaim> claims = {};
+  // Nodes by clique, also of cliques in which the domain's pods may not run.
+  std::map<std::string, InClique> cliques = {};
 };
 
 // Other domains and claims that hold what this domain uses or lacks. This only explains: no

@@ -107,7 +107,7 @@ Result<void> TakeSlices(const Reply& reply, PodsRead& pods) {
 }
 
 PodReach ReachOf(const api::UserPod& pod, const PodsRead& pods) {
-  PodReach reach = {.tolerated = pod.tolerated};
+  PodReach reach = {.tolerations = pod.tolerations};
   std::set<std::string> nodes;
   for (const api::NodeSelection& selection : pod.nodes) {
     const auto names = pods.nodes.find(selection);

@@ -112,7 +112,8 @@ TEST(ReadPodConditions, PodThatMayRunAnywhereNeedsNoListOfNodes) {
   PodReads reads;
   EXPECT_FALSE(reads.Take({Pod(kAnywhere), kRuns}));
   EXPECT_FALSE(reads.Reach("a")->nodes);
-  EXPECT_EQ(reads.Reach("a")->tolerated, Names{"gpu"});
+  EXPECT_EQ(reads.Reach("a")->tolerations,
+            (std::set<api::Toleration>{{.key = "gpu", .value = ""}}));
 }
 
 TEST(ReadPodConditions, NodesThatAreTooManyOrNotReadCountAsAll) {

@@ -349,7 +349,7 @@ TEST(DecideStatus, P1_EachConditionSaysItsOwnPartAndReadyTheFirstThatFails) {
       {[](Observed& o) { o.others.in_clique = {{kCliqueId, {"team-b/other"}}}; }, "MembersReady",
        "True", "CliqueShared", "a domain in another namespace in "},
       {[](Observed& o) {
-         o.nodes["node-1"].taints = {"example.com/repair"};
+         o.nodes["node-1"].taints = {"example.com/repair=now:NoExecute"};
          o.children.daemon_pods[1].ready = false;
        },
        "MembersReady", "False", "NodeTainted", "node-1 (taint example.com/repair)"},
@@ -444,7 +444,7 @@ TEST(DecideStatus, G11_ReadyMemberWhoseNodeIsAboutToGoIsNamedBeforeItIsLost) {
       {"a taint that the configuration names",
        [](Observed& o) {
          o.facts.leaving_taints = {"example.com/*"};
-         Taint(o, "node-0", {"example.com/x"});
+         Taint(o, "node-0", {"example.com/x=1:NoSchedule"});
          Taint(o, "node-1", {"karpenter.sh/disrupted"});
        },
        "True", "NodeLeaving",

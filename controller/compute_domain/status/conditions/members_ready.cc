@@ -87,7 +87,9 @@ Trouble TroubleOf(const StatusInput& input, const Member& member) {
     const std::string notice = NoticeOf(node->second, observed.facts.leaving_taints);
     if (!notice.empty()) return {api::kReasonNodeTainted, notice};
     const std::vector<std::string>& taints = node->second.taints;
-    if (!taints.empty()) return {api::kReasonNodeTainted, "taint " + taints.front()};
+    if (!taints.empty()) {
+      return {api::kReasonNodeTainted, "taint " + std::string(api::KeyOfTaint(taints.front()))};
+    }
   }
   if (Trouble fault = FindFault(input, member); !fault.reason.empty()) return fault;
   const api::DaemonPod* pod = PodOn(input, member.node);

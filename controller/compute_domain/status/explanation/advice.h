@@ -36,6 +36,9 @@ struct Advice {
 // Returns whether only a person can end the wait.
 [[nodiscard]] bool NeedsAPerson(const Advice& advice);
 
+// For texts: the nodes that the pods select and tolerate.
+inline constexpr std::string_view kWherePodsMayRun = "where these pods may run";
+
 // Why pods find no channel, and what to do.
 struct Shortage : Failure {
   Advice advice = {};

@@ -1,6 +1,7 @@
 #include "controller/compute_domain/status/explanation/clique_capacity.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <tuple>
 #include <vector>
@@ -60,15 +61,36 @@ int OwnFree(const Observed& observed, const std::string& clique) {
       }));
 }
 
-// Counts nodes of the clique that pods of the domain can use now. Zero if placement keeps the
-// domain out: another domain is exclusive, or this one wants to be and others are there.
-int FreeFor(const Observed& observed, const CliqueCapacity& clique) {
-  const CliquePlacement& placement = clique.placement;
+// Returns whether placement keeps the domain out of the clique: another domain is exclusive, or
+// this one wants to be and others are there.
+bool IsKeptOut(const Observed& observed, const CliquePlacement& placement) {
   const bool others_exclusive = !placement.exclusive.empty() && placement.exclusive != observed.uid;
   const bool has_others = placement.domains.size() > placement.domains.count(observed.uid);
   const bool is_exclusive = observed.domain->placement == api::kPlacementExclusive;
-  const bool is_kept = others_exclusive || (is_exclusive && has_others);
-  return IsPlaced(observed) && is_kept ? 0 : clique.free + clique.reserved;
+  return IsPlaced(observed) && (others_exclusive || (is_exclusive && has_others));
+}
+
+// Counts nodes of the clique that pods of the domain can use now.
+int FreeFor(const Observed& observed, const CliqueCapacity& clique) {
+  return IsKeptOut(observed, clique.placement) ? 0 : clique.free + clique.reserved;
+}
+
+// The cliques for pods of the domain, with the nodes on which these may run.
+std::map<std::string, NodeSurvey::InClique> CliquesFor(const Observed& observed,
+                                                       const NodeSurvey* survey) {
+  std::map<std::string, NodeSurvey::InClique> cliques;
+  for (const auto& [id, count] : observed.others.capacity) {
+    if (id.empty()) continue;
+    NodeSurvey::InClique& clique = cliques[id];
+    clique = {.nodes = count.free + count.reserved + count.held + count.unusable,
+              .free = count.free + count.reserved};
+    if (survey != nullptr && survey->reach) {
+      const auto reached = survey->cliques.find(id);
+      clique = reached == survey->cliques.end() ? NodeSurvey::InClique() : reached->second;
+    }
+    if (IsKeptOut(observed, count.placement)) clique.free = 0;
+  }
+  return cliques;
 }
 
 // Returns " (1 reserved, 2 unusable)". Empty if both are zero.
@@ -80,13 +102,13 @@ std::string Unavailable(int reserved, int unusable) {
 }
 
 // Returns what to do if the clique of the pods has no room for all `needed` ones.
-Advice AdviceOnFullClique(const Observed& observed, const std::string& of_pods, int needed) {
+Advice AdviceOnFullClique(const std::map<std::string, NodeSurvey::InClique>& cliques,
+                          const std::string& of_pods, int needed) {
   int largest = 0;
   std::string roomy;
-  for (const auto& [clique, count] : observed.others.capacity) {
-    if (clique.empty()) continue;
-    largest = std::max(largest, count.free + count.reserved + count.held + count.unusable);
-    if (roomy.empty() && FreeFor(observed, count) >= needed) roomy = clique;
+  for (const auto& [id, clique] : cliques) {
+    largest = std::max(largest, clique.nodes);
+    if (roomy.empty() && clique.free >= needed) roomy = id;
   }
   if (needed > largest) return {.what = Advice::Do::kRunPods, .number = largest};
   if (roomy.empty())
@@ -94,21 +116,21 @@ Advice AdviceOnFullClique(const Observed& observed, const std::string& of_pods, 
   return {.what = Advice::Do::kStartElsewhere, .objects = {roomy}, .number = needed};
 }
 
-// `needed` is the number of all pods.
-std::string Say(const Advice& advice, int needed) {
+// `needed` is the number of all pods. `there` is where they may run, or empty.
+std::string Say(const Advice& advice, int needed, const std::string& there) {
   const std::string pods = std::to_string(needed);
   const std::string number = std::to_string(advice.number);
   switch (advice.what) {
     case Advice::Do::kRunPods:
-      return "No clique has " + pods + " nodes (largest: " + number + "): run at most " + number +
-             " pods, or remove the label " + std::string(api::kPlacementLabel) +
-             " and delete the waiting pods.";
+      return "No clique has " + pods + " nodes" + there + " (largest: " + number +
+             "): run at most " + number + " pods, or remove the label " +
+             std::string(api::kPlacementLabel) + " and delete the waiting pods.";
     case Advice::Do::kStartElsewhere:
       return "Wait for nodes there, or delete all pods of the job, so that it starts in a clique "
              "that has " +
-             pods + " free nodes, such as " + advice.objects.front() + ".";
+             pods + " free nodes" + there + ", such as " + advice.objects.front() + ".";
     default:
-      return "Wait for nodes there: no other clique has " + pods + " free nodes now.";
+      return "Wait for nodes there: no other clique has " + pods + " free nodes" + there + " now.";
   }
 }
 
@@ -173,24 +195,27 @@ std::string CliqueOfPods(const Observed& observed) {
   return cliques.size() == 1 ? *cliques.begin() : "";
 }
 
-std::optional<Shortage> FindFullClique(const Observed& observed) {
+std::optional<Shortage> FindFullClique(const Observed& observed, const NodeSurvey* survey) {
   const std::string clique = CliqueOfPods(observed);
-  const auto capacity = observed.others.capacity.find(clique);
-  if (clique.empty() || capacity == observed.others.capacity.end()) return {};
+  const auto cliques = CliquesFor(observed, survey);
+  const auto of_pods = cliques.find(clique);
+  if (clique.empty() || of_pods == cliques.end()) return {};
   int waiting = 0;
   for (const auto& [messages, pods] : FindWaiting(observed)) {
     waiting += static_cast<int>(pods.size());
   }
-  const int free = FreeFor(observed, capacity->second) + OwnFree(observed, clique);
+  const int free = of_pods->second.free + OwnFree(observed, clique);
   if (free >= waiting) return {};
   const int needed = waiting + static_cast<int>(NodesWithPods(observed).size());
-  Advice advice = AdviceOnFullClique(observed, clique, needed);
+  Advice advice = AdviceOnFullClique(cliques, clique, needed);
+  const bool is_selected = survey != nullptr && survey->reach && survey->reach->nodes;
+  const std::string there = is_selected ? " " + std::string(kWherePodsMayRun) : "";
   return Shortage{
       MakeFailure(api::kReasonNoRoomInClique,
                   "The pods of this domain are in clique " + clique + ", where " +
-                      std::string(api::kPlacementLabel) +
-                      " keeps them together; nodes free there: " + std::to_string(free) +
-                      ", pods that wait: " + std::to_string(waiting) + ". " + Say(advice, needed)),
+                      std::string(api::kPlacementLabel) + " keeps them together; nodes free there" +
+                      there + ": " + std::to_string(free) + ", pods that wait: " +
+                      std::to_string(waiting) + ". " + Say(advice, needed, there)),
       std::move(advice)};
 }
 

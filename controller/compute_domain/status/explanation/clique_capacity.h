@@ -40,7 +40,8 @@ void Count(const std::string& clique, const NodeAvailability& availability,
 [[nodiscard]] std::string CliqueOfPods(const Observed& observed);
 
 // Returns why pending pods cannot join the other pods in their clique. Empty if the clique has
-// room, or if they may run elsewhere.
-[[nodiscard]] std::optional<Shortage> FindFullClique(const Observed& observed);
+// room, or if they may run elsewhere. `survey` says where they may run. Null: anywhere.
+[[nodiscard]] std::optional<Shortage> FindFullClique(const Observed& observed,
+                                                     const NodeSurvey* survey = nullptr);
 
 }  // namespace compute_domain

@@ -198,6 +198,32 @@ TEST(FindFullClique, REV3_W6_JobThatNoOtherCliqueCanHoldNow_Waits) {
   EXPECT_EQ(AdviceFor(observed), "Wait for nodes there: no other clique has 4 free nodes now.");
 }
 
+TEST(FindFullClique, REV4_P12_NodesOnWhichThePodsMayNotRunAreNoRoom) {
+  const auto says = [](const NodeSurvey& survey) {
+    const auto full = FindFullClique(Placed(2, 1), &survey);
+    return full ? full->message.substr(full->message.find("nodes free")) : "";
+  };
+  NodeSurvey survey = {.cliques = {{kOtherCliqueId, {.nodes = 4, .free = 3}}}};
+  EXPECT_NE(says(survey).find("nodes free there: 1, "), std::string::npos) << "all nodes count";
+  survey.reach = std::make_shared<const PodReach>(PodReach{.nodes = std::set<std::string>{"a"}});
+  EXPECT_EQ(says(survey),
+            "nodes free there where these pods may run: 0, pods that wait: 2. Wait for nodes "
+            "there: no other clique has 4 free nodes where these pods may run now.");
+  survey.cliques[kCliqueId] = {.nodes = 9, .free = 2};
+  EXPECT_EQ(says(survey), "") << "there is room";
+  survey.cliques[kCliqueId].free = 1;
+  survey.cliques[kOtherCliqueId].free = 4;
+  EXPECT_TRUE(says(survey).ends_with("4 free nodes where these pods may run, such as " +
+                                     kOtherCliqueId + "."));
+  survey.cliques = {{kCliqueId, {.nodes = 2}}};
+  EXPECT_NE(says(survey).find("No clique has 4 nodes where these pods may run (largest: 2): run "
+                              "at most 2 pods"),
+            std::string::npos);
+  survey.reach = std::make_shared<const PodReach>();
+  EXPECT_NE(says(survey).find("No clique has 4 nodes (largest: 2)"), std::string::npos)
+      << "taints alone keep pods away";
+}
+
 TEST(FindFullClique, G22_CliqueWithRoomForAllThatWaitIsNotFull) {
   EXPECT_FALSE(FindFullClique(Placed(2, 2)));
 }

@@ -14,9 +14,11 @@ namespace compute_domain {
 namespace {
 
 bool Tolerates(const PodReach& reach, const api::Node& node) {
-  return reach.tolerated.contains("") || std::ranges::all_of(node.taints, [&](const auto& key) {
-           return reach.tolerated.contains(key);
-         });
+  return std::ranges::all_of(node.taints, [&](const std::string& taint) {
+    return std::ranges::any_of(reach.tolerations, [&](const api::Toleration& toleration) {
+      return api::Tolerates(toleration, taint);
+    });
+  });
 }
 
 bool Reaches(const NodeSurvey& survey, const api::Node& node) {
@@ -24,6 +26,11 @@ bool Reaches(const NodeSurvey& survey, const api::Node& node) {
   const bool is_selected =
       !survey.reach->nodes || survey.reach->nodes->contains(node.meta.key.name);
   return is_selected && Tolerates(*survey.reach, node);
+}
+
+bool IsFree(const NodeAvailability& availability) {
+  using State = NodeAvailability::State;
+  return availability.state == State::kFree || availability.state == State::kReserved;
 }
 
 // Returns whether the claim names the domain from a namespace in which it is not the domain's.
@@ -60,20 +67,33 @@ void NodeSurveyor::Add(const api::Node& node, const NodeContext& context) {
   // A pod cannot run there, whatever else is so.
   const bool is_usable = node.ready && context.fabric_error.empty() &&
                          NoticeOf(node, observed_.facts.leaving_taints).empty();
-  if (!is_usable || (!clique_.empty() && node.clique != clique_)) return;
+  const bool is_in_its_clique = clique_.empty() || node.clique == clique_;
+  const std::optional<int> gpus = GpusOf(node.meta.key.name);
   for (InWork& one : in_work_) {
-    const bool counts = Reaches(one.survey, node) && HasGpus(one, node.meta.key.name);
-    if (counts) AddTo(one, node, context);
+    if (!Reaches(one.survey, node)) continue;
+    const bool has_gpus = !gpus || *gpus >= gpus_;
+    if (has_gpus) CountInClique(node, context, is_usable, one.survey);
+    if (!is_usable || !is_in_its_clique) continue;
+    if (gpus) one.survey.gpus_most = std::max(one.survey.gpus_most.value_or(0), *gpus);
+    if (has_gpus) AddTo(one, node, context);
   }
 }
 
-bool NodeSurveyor::HasGpus(InWork& one, const std::string& node) const {
-  if (gpus_ == 0) return true;
+// Returns the number of its GPUs. Empty if the domain asks for none, or if they are not counted.
+std::optional<int> NodeSurveyor::GpusOf(const std::string& node) const {
+  if (gpus_ == 0) return {};
   const api::GpusByNode& all = *observed_.facts.gpus.by_node;
   const auto found = all.find(node);
-  const int gpus = found == all.end() ? 0 : found->second.count;
-  one.survey.gpus_most = std::max(one.survey.gpus_most.value_or(0), gpus);
-  return gpus >= gpus_;
+  return found == all.end() ? 0 : found->second.count;
+}
+
+void NodeSurveyor::CountInClique(const api::Node& node, const NodeContext& context, bool is_usable,
+                                 NodeSurvey& survey) const {
+  const auto availability = AvailabilityOf(node, context, observed_.facts);
+  if (!availability || node.clique.empty()) return;
+  NodeSurvey::InClique& clique = survey.cliques[node.clique];
+  ++clique.nodes;
+  clique.free += is_usable && IsFree(*availability) ? 1 : 0;
 }
 
 void NodeSurveyor::AddTo(InWork& one, const api::Node& node, const NodeContext& context) const {
@@ -99,12 +119,10 @@ void NodeSurveyor::AddTo(InWork& one, const api::Node& node, const NodeContext& 
   }
   const auto availability = AvailabilityOf(node, context, observed_.facts);
   if (!availability) return;
-  using State = NodeAvailability::State;
   // Only placement keeps pods from a reserved node.
-  const bool is_kept = availability->state == State::kReserved && IsPlaced(observed_);
-  const bool is_free =
-      availability->state == State::kFree || availability->state == State::kReserved;
-  if (is_free && !is_kept) ++one.survey.free;
+  const bool is_kept =
+      availability->state == NodeAvailability::State::kReserved && IsPlaced(observed_);
+  if (IsFree(*availability) && !is_kept) ++one.survey.free;
 }
 
 std::vector<NodeSurvey> NodeSurveyor::Take() {

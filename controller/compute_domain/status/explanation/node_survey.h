@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,7 +35,9 @@ class NodeSurveyor {
   };
 
   void AddTo(InWork& one, const api::Node& node, const NodeContext& context) const;
-  [[nodiscard]] bool HasGpus(InWork& one, const std::string& node) const;
+  void CountInClique(const api::Node& node, const NodeContext& context, bool is_usable,
+                     NodeSurvey& survey) const;
+  [[nodiscard]] std::optional<int> GpusOf(const std::string& node) const;
 
   const Observed& observed_;
   const NameOf name_of_;

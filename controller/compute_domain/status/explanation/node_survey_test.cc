@@ -14,12 +14,12 @@ using Names = std::vector<std::string>;
 
 // train-2 waits for a channel, and may run on these nodes.
 Observed Lacking(std::optional<std::set<std::string>> nodes = {},
-                 std::set<std::string> tolerated = {}) {
+                 std::set<api::Toleration> tolerations = {}) {
   Observed observed = fixtures::Converged();
   observed.facts.views.slices = Freshness::kFresh;
   observed.children.claims.push_back(fixtures::MakeWaitingClaim("train-2"));
   observed.memory.reach["train-2"] = std::make_shared<const PodReach>(
-      PodReach{.nodes = std::move(nodes), .tolerated = std::move(tolerated)});
+      PodReach{.nodes = std::move(nodes), .tolerations = std::move(tolerations)});
   return observed;
 }
 
@@ -92,16 +92,38 @@ TEST(NodeSurveyor, REV4_P12_OnlyNodesThatThePodSelectsCount) {
   EXPECT_EQ(survey.without_plugin, Names{"node-7"}) << "the pod wants it, whatever its labels say";
 }
 
+TEST(NodeSurveyor, REV4_P12_CliquesHaveTheNodesThatThePodMayRunOn) {
+  api::Node lost = Node("lost");
+  lost.ready = false;
+  const NodeSurvey survey =
+      Surveying(Lacking(std::set<std::string>{"a", "b", "c", "lost", "away", "plain"}))
+          .Add(Node("a"))
+          .Add(Node("b", kOtherUid))
+          .Add(Node("c"), {.publishes = true, .reserved_for = "team-b/other"})
+          .Add(lost)
+          .Add(Node("d"))
+          .Add(Node("away", "", "c9.0"))
+          .Add(Node("plain", "", ""))
+          .One();
+  EXPECT_EQ(survey.cliques.size(), 2U);
+  EXPECT_EQ(survey.cliques.at(kCliqueId).nodes, 4);
+  EXPECT_EQ(survey.cliques.at(kCliqueId).free, 2) << "a and c";
+  EXPECT_EQ(survey.cliques.at("c9.0").free, 1);
+}
+
 TEST(NodeSurveyor, REV4_P12_TaintThatThePodDoesNotTolerateKeepsItAway) {
   api::Node tainted = Node("node-7");
-  tainted.taints = {"example.com/dedicated"};
-  const auto free = [&](const std::set<std::string>& tolerated) {
-    return Surveying(Lacking({}, tolerated)).Add(tainted).One().free;
+  tainted.taints = {"nvidia.com/gpu:NoSchedule", "example.com/dedicated=team-a:NoSchedule"};
+  const auto free = [&](const std::set<api::Toleration>& tolerations) {
+    return Surveying(Lacking({}, tolerations)).Add(tainted).One().free;
   };
+  const api::Toleration gpu = {.key = "nvidia.com/gpu"};
   EXPECT_EQ(free({}), 0);
-  EXPECT_EQ(free({"nvidia.com/gpu"}), 0);
-  EXPECT_EQ(free({"nvidia.com/gpu", "example.com/dedicated"}), 1);
-  EXPECT_EQ(free({""}), 1) << "it tolerates all";
+  EXPECT_EQ(free({gpu}), 0);
+  EXPECT_EQ(free({gpu, {.key = "example.com/dedicated"}}), 1);
+  EXPECT_EQ(free({gpu, {.key = "example.com/dedicated", .value = "team-a"}}), 1);
+  EXPECT_EQ(free({gpu, {.key = "example.com/dedicated", .value = "team-b"}}), 0);
+  EXPECT_EQ(free({{}}), 1) << "it tolerates all";
 }
 
 TEST(NodeSurveyor, NodeThatNoPodCanUseDoesNotCount) {

@@ -19,10 +19,8 @@ namespace {
 
 using Do = Advice::Do;
 
-constexpr std::string_view kThere = "where these pods may run";
-
 std::string There(const char* before, std::string_view after = "") {
-  return std::string(before) + " " + std::string(kThere) + std::string(after);
+  return std::string(before) + " " + std::string(kWherePodsMayRun) + std::string(after);
 }
 
 // Returns "the GPUs that annotation cdom.dev/gpus asks for (8 of DeviceClass gpu.nvidia.com)".
@@ -139,7 +137,7 @@ Shortage FindShortageOf(const Observed& observed, const NodeSurvey& survey) {
   }
   if (auto gpus = FindTooManyGpus(observed, survey)) return *std::move(gpus);
   if (auto held = FindHeldChannels(observed, survey)) return *std::move(held);
-  if (auto full = FindFullClique(observed)) return *std::move(full);
+  if (auto full = FindFullClique(observed, &survey)) return *std::move(full);
   const bool has_others = survey.free > 0 || !survey.holders.empty();
   if (!has_others && !survey.without_plugin.empty()) return NobodyPublishes(survey.without_plugin);
   return FindWaitForOthers(observed, survey);

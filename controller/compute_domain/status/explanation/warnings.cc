@@ -125,9 +125,10 @@ std::optional<SharingIssue> FindNoFabric(const std::vector<Member>& expected) {
 
 std::string NoticeOf(const api::Node& node, const std::vector<std::string>& taints) {
   for (const std::string& taint : node.taints) {
+    const std::string_view key = api::KeyOfTaint(taint);
     const bool tells = std::ranges::any_of(
-        taints, [&](const std::string& pattern) { return Matches(pattern, taint); });
-    if (tells) return "taint " + taint;
+        taints, [&](const std::string& pattern) { return Matches(pattern, key); });
+    if (tells) return "taint " + std::string(key);
   }
   return node.unschedulable ? "cordoned" : "";
 }
