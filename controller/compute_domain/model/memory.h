@@ -48,7 +48,7 @@ struct ImexOfJob {
   // started.
   std::optional<std::size_t> began = {};
   bool is_another = false;            // IMEX was started again since then.
-  bool is_elsewhere = false;          // Or on some node of its job: another process saw it.
+  bool is_elsewhere = false;          // Or on some node where a pod ran then.
   base::Clock::TimePoint since = {};  // When the claim was first seen in use.
   friend bool operator==(const ImexOfJob&, const ImexOfJob&) = default;
 };

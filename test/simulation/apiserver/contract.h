@@ -26,6 +26,7 @@ inline constexpr std::string_view kTemplateHashAnnotation = "cdom.dev/template-h
 inline constexpr std::string_view kDaemonRollAnnotation = "cdom.dev/daemon-roll";
 inline constexpr std::string_view kDeletionGraceAnnotation = "cdom.dev/deletion-grace";
 inline constexpr std::string_view kPlacementLabel = "cdom.dev/placement";
+inline constexpr std::string_view kPlacementGroupAnnotation = "cdom.dev/placement-group-label";
 // An example of a taint that removes nodes, from the default configuration.
 inline constexpr std::string_view kDisruptedTaint = "karpenter.sh/disrupted";
 inline constexpr std::string_view kDriverNamespace = "cdom-system";

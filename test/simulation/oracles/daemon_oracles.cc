@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "pkg/base/rfc3339.h"
 #include "pkg/json/value.h"
@@ -356,6 +359,111 @@ Violations OtherIndicesAreTold(const ApiServer& server, const Fabric& fabric) {
   return report.Take();
 }
 
+// ---- I10
+
+namespace {
+
+// A start of IMEX on a node of a domain where an earlier one had run.
+struct Restart {
+  const ImexEvent* start = nullptr;
+  const ImexEvent* before = nullptr;  // Start of the earlier one.
+  Time ended = {};                    // The end of the earlier one.
+};
+
+std::vector<Restart> RestartsOf(const Fabric& fabric, const kube::Uid& domain) {
+  struct Last {
+    const ImexEvent* start = nullptr;
+    std::optional<Time> ended = {};
+  };
+  std::map<std::string, Last> last;  // By node.
+  std::vector<Restart> restarts;
+  for (const ImexEvent& event : fabric.events()) {
+    if (event.container.domain != domain || event.what == What::kSignal) continue;
+    Last& of_node = last[event.container.node];
+    if (of_node.start != nullptr && !of_node.ended) of_node.ended = event.time;
+    if (event.what != What::kStart) continue;
+    if (of_node.start != nullptr) {
+      restarts.push_back({.start = &event, .before = of_node.start, .ended = *of_node.ended});
+    }
+    of_node = {.start = &event};
+  }
+  return restarts;
+}
+
+// When the claim got its node.
+Time AllocatedAt(const History& history, const Object& claim) {
+  for (const std::size_t place : history.ChangesOf(Kind::kClaim)) {
+    const Change& change = history.changes()[place];
+    const bool is_it = change.after && change.after->uid() == claim.uid();
+    if (is_it && !AllocatedNode(*change.after).empty()) return change.time;
+  }
+  return Time::max();
+}
+
+// For how long the earlier IMEX served a pod that was there when the later was started.
+std::chrono::microseconds ServedBefore(const History& history, const Object& domain,
+                                       const Restart& restart) {
+  std::chrono::microseconds longest{0};
+  for (const auto& [key, claim] : history.StateAt(Kind::kClaim, restart.start->revision)) {
+    const bool is_there =
+        IsConsumer(*claim, domain) && AllocatedNode(*claim) == restart.start->container.node;
+    if (!is_there) continue;
+    const Time since = std::max(AllocatedAt(history, *claim), restart.before->time);
+    longest = std::max<std::chrono::microseconds>(
+        longest, std::chrono::duration_cast<std::chrono::microseconds>(restart.ended - since));
+  }
+  return longest;
+}
+
+// Controllers that sent something from then on.
+std::size_t ControllersSince(const ApiServer& server, Time time) {
+  std::set<std::string> clients;
+  for (const RequestRecord& request : server.requests()) {
+    if (request.time >= time && request.client.starts_with("controller")) {
+      clients.insert(request.client);
+    }
+  }
+  return clients.size();
+}
+
+}  // namespace
+
+Violations LostMemoryIsTold(const ApiServer& server, const Fabric& fabric) {
+  Complaints report("I10 LostMemoryIsTold");
+  const ObjectStore& store = server.store();
+  for (const auto& [key, domain] : store.Live(Kind::kComputeDomain)) {
+    if (domain->deleting()) continue;
+    bool may_be_lost = false;
+    std::string lost_on;
+    for (const Restart& restart : RestartsOf(fabric, domain->uid())) {
+      const auto served = ServedBefore(store.history(), *domain, restart);
+      const bool is_left = std::ranges::any_of(store.Live(Kind::kClaim), [&](const auto& item) {
+        return IsConsumer(*item.second, *domain) &&
+               AllocatedAt(store.history(), *item.second) <= restart.ended;
+      });
+      if (served <= std::chrono::microseconds(0) || !is_left) continue;
+      may_be_lost = true;
+      const DaemonContainer& container = restart.start->container;
+      const ObjectPtr pod = PodOfClient(store.history(), std::string(kClient) + container.pod.name);
+      const bool reports = pod && IsOfController(*pod) && !container.clique.empty();
+      const bool is_certain =
+          served > kLate && reports && ControllersSince(server, restart.before->time) == 1;
+      if (is_certain) lost_on = restart.start->container.node;
+    }
+    const Value& said = FindCondition(domain->value(), "MemoryShared");
+    if (!lost_on.empty() && said["status"].AsString() == "True") {
+      report.Say(kube::ToString(key) +
+                 " says that memory is shared, though IMEX was started again on " + lost_on +
+                 " under pods that are left");
+    }
+    if (!may_be_lost && said["reason"].AsString() == "ImexRestartedUnderJob") {
+      report.Say(kube::ToString(key) +
+                 " says that IMEX was started again, which it was under no pod");
+    }
+  }
+  return report.Take();
+}
+
 // ---- I9
 
 Violations DaemonsAreQuiet(const ApiServer& server, std::size_t since) {
@@ -385,7 +493,8 @@ Violations CheckDaemons(const ApiServer& server, const Fabric& fabric) {
 }
 
 Violations CheckDaemonsAtRest(const ApiServer& server, const Fabric& fabric) {
-  return All(server, fabric, ReportsAreTrue, DaemonsAreReady, OtherIndicesAreTold);
+  return All(server, fabric, ReportsAreTrue, DaemonsAreReady, OtherIndicesAreTold,
+             LostMemoryIsTold);
 }
 
 }  // namespace simulation

@@ -35,10 +35,14 @@ namespace simulation {
 // I6: at rest, a domain reports exactly those members whose IMEX runs with another index than their
 // entry has.
 [[nodiscard]] Violations OtherIndicesAreTold(const ApiServer& server, const Fabric& fabric);
+// I10: at rest, MemoryShared is not True while a pod lives that used the domain when IMEX was
+// started again under one of its pods. The reason ImexRestartedUnderJob is given only then. For
+// daemons whose entries the controller writes, and only while one controller has seen both starts.
+[[nodiscard]] Violations LostMemoryIsTold(const ApiServer& server, const Fabric& fabric);
 // I9: from request `since` on, daemons send only watches.
 [[nodiscard]] Violations DaemonsAreQuiet(const ApiServer& server, std::size_t since);
 
-// CheckDaemons() checks I1 to I3, I7 and I8. CheckDaemonsAtRest() checks I4 to I6.
+// CheckDaemons() checks I1 to I3, I7 and I8. CheckDaemonsAtRest() checks I4 to I6 and I10.
 [[nodiscard]] Violations CheckDaemons(const ApiServer& server, const Fabric& fabric);
 [[nodiscard]] Violations CheckDaemonsAtRest(const ApiServer& server, const Fabric& fabric);
 

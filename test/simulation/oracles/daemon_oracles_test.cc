@@ -239,6 +239,64 @@ TEST_F(DaemonOraclesTest, I5LeavesOutAPodThatItsKubeletDoesNotKnow) {
   EXPECT_EQ(CheckDaemon(DaemonsAreReady), "");
 }
 
+// ---- I10
+
+class LostMemoryTest : public DaemonOraclesTest {
+ protected:
+  void Say(const char* status, const char* reason) {
+    store().Edit(
+        "controller", Kind::kComputeDomain, kDomain,
+        [&](Value& domain) {
+          domain["status"]["conditions"] =
+              Value::Array({Value::Object({{"type", "MemoryShared"},
+                                           {"status", status},
+                                           {"reason", reason},
+                                           {"lastTransitionTime", "2026-01-01T00:00:00Z"},
+                                           {"message", ""}})});
+        },
+        Subresource::kStatus);
+  }
+  void SaySharedAfter(seconds time) {
+    cluster.Advance(time);
+    fabric_.End(container_.uid, cluster.now());
+    fabric_.Start(container_, {{.index = 0, .ip = container_.ip}}, cluster.now());
+    LookAtPods();
+    Say("True", "AllInOneClique");
+  }
+};
+
+TEST_F(LostMemoryTest, I10SeesMemoryCalledSharedAfterAnImexWasStartedAgainUnderAPod) {
+  SaySharedAfter(seconds(60));
+  EXPECT_TRUE(Contains(CheckDaemon(LostMemoryIsTold), "IMEX was started again on node-0"));
+  Say("False", "ImexRestartedUnderJob");
+  EXPECT_EQ(CheckDaemon(LostMemoryIsTold), "");
+}
+
+TEST_F(LostMemoryTest, I10SeesAnAlarmWithoutARestart) {
+  Say("False", "ImexRestartedUnderJob");
+  EXPECT_TRUE(Contains(CheckDaemon(LostMemoryIsTold), "which it was under no pod"));
+}
+
+TEST_F(LostMemoryTest, I10LetsAPodThatMayNotHaveStartedBeOverlooked) {
+  SaySharedAfter(seconds(5));
+  EXPECT_EQ(CheckDaemon(LostMemoryIsTold), "");
+}
+
+TEST_F(LostMemoryTest, I10LetsASecondControllerForgetTheFirstStart) {
+  (void)cluster.server().Handle("controller-2", kube::ListRequest(kube::kPods, {.ns = kSystem}));
+  SaySharedAfter(seconds(60));
+  EXPECT_EQ(CheckDaemon(LostMemoryIsTold), "");
+}
+
+TEST_F(LostMemoryTest, I10IsOverWhenEachPodOfThatTimeHasEnded) {
+  SaySharedAfter(seconds(60));
+  workload->Finish();
+  Settle();
+  EXPECT_EQ(CheckDaemon(LostMemoryIsTold), "");
+  Say("False", "ImexRestartedUnderJob");
+  EXPECT_TRUE(Contains(CheckDaemon(LostMemoryIsTold), "which it was under no pod"));
+}
+
 TEST_F(DaemonOraclesTest, I6SeesAnotherIndexThatNobodyTells) {
   const auto say = [&](const std::string& more) {
     store().Edit(

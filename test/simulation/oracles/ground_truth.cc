@@ -130,6 +130,13 @@ bool IsConsumer(const Object& claim, const Object& domain) {
   return HoldsChannel(claim, domain) && !claim["status"]["reservedFor"].items().empty();
 }
 
+Spanning SpanningOf(const Object& domain) {
+  if (domain.Label(kPlacementLabel) == "any") return Spanning::kYes;
+  const bool has_groups =
+      !At(domain.meta(), {"annotations", kPlacementGroupAnnotation}).AsString().empty();
+  return has_groups ? Spanning::kByGroup : Spanning::kNo;
+}
+
 bool MayRollUnderJob(const Object& domain) {
   return At(domain.meta(), {"annotations", kDaemonRollAnnotation}).AsString() == "Always";
 }

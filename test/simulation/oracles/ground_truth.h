@@ -77,6 +77,10 @@ enum class Role { kNone, kDaemonSet, kDaemonTemplate, kWorkloadTemplate, kClique
 [[nodiscard]] bool HoldsChannel(const Object& claim, const Object& domain);
 // The same, and a pod uses the claim.
 [[nodiscard]] bool IsConsumer(const Object& claim, const Object& domain);
+// Whether pods of the domain are meant to be in several cliques: its label says so, or each group
+// of them is in one, by a label of the pods.
+enum class Spanning { kNo, kYes, kByGroup };
+[[nodiscard]] Spanning SpanningOf(const Object& domain);
 // Returns whether the domain's daemons may be replaced while claims hold channels of it.
 [[nodiscard]] bool MayRollUnderJob(const Object& domain);
 // Returns how long the domain's deletion waits for its users.

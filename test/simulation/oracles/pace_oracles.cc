@@ -91,7 +91,11 @@ std::string WhyNotShared(const GroundTruth& truth, const Object& domain,
   }
   if (cliques.empty()) return "no pod uses it";
   if (cliques.contains("")) return "a node has no fabric";
-  if (cliques.size() > 1) return "pods are in several cliques";
+  if (cliques.size() > 1) {
+    const Spanning spanning = SpanningOf(domain);
+    if (spanning == Spanning::kByGroup) return "objects do not show in which clique each group is";
+    if (spanning == Spanning::kNo) return "pods are in several cliques";
+  }
   const bool are_few = std::ssize(servers) < domain["spec"]["numNodes"].AsInt().value_or(0);
   return are_few ? "fewer nodes serve than it wants" : "";
 }

@@ -490,7 +490,9 @@ const char* DomainCheck::SharesMemory(const Members& members,
     if (SaysOfMembers(words)) return "False";
   }
   if (SaysOfMembers("does not say which peers")) return "Unknown";
-  return cliques.size() == 1 && !cliques.contains("") ? "True" : "False";
+  if (cliques.contains("")) return "False";
+  const Spanning spanning = cliques.size() == 1 ? Spanning::kYes : SpanningOf(domain_);
+  return spanning == Spanning::kYes ? "True" : spanning == Spanning::kNo ? "False" : "Unknown";
 }
 
 // One that finds no channel.
@@ -646,7 +648,8 @@ void DomainCheck::CheckWarnings(const Members& members) {
   if (says("Without NVLink fabric: ") != has_some) {
     Say(has_some ? "does not say who has no fabric" : "says of somebody that he has no fabric");
   }
-  const std::size_t cliques = CliquesInUse(members).size();
+  const bool may_span = SpanningOf(domain_) != Spanning::kNo;
+  const std::size_t cliques = may_span ? 1 : CliquesInUse(members).size();
   const std::string spread = "in " + std::to_string(cliques) + " cliques";
   if (says(" cliques") != (cliques > 1) || (cliques > 1 && !says(spread))) {
     Say("does not say that it is in use in " + std::to_string(cliques) + " cliques, or that it is");

@@ -432,6 +432,35 @@ void BadPlacement(World& world) {
   world.RunToRest("the workload ends");
 }
 
+void Label(World& world, const std::string& placement, const std::string& group) {
+  world.UserEdits(Kind::kComputeDomain, kJob.key, [&](Value& domain) {
+    Value& labels = domain["metadata"]["labels"];
+    Value& annotations = domain["metadata"]["annotations"];
+    labels.Erase(kPlacementLabel);
+    annotations.Erase(kPlacementGroupAnnotation);
+    if (!placement.empty()) labels[kPlacementLabel] = placement;
+    if (!group.empty()) annotations[kPlacementGroupAnnotation] = group;
+  });
+}
+
+void SpansCliques(World& world) {
+  world.CreateDomain(kJob);
+  Workload& job = world.StartJob("pods", kJob, {"node-a", "node-b", "node-c"});
+  world.Rest("the domain forms in two cliques");
+  Label(world, "any", "");
+  world.Rest("that is meant");
+  Label(world, "clique", "example.com/rack");
+  world.Rest("each group is meant to be in one");
+  Label(world, "any", "");
+  job.Finish();
+  world.Rest("nobody uses it");
+  Label(world, "", "example.com/rack");
+  Workload& other = world.StartJob("other", kJob, {"node-a", "node-b"});
+  world.Rest("all are in one clique, and so is each group");
+  other.Finish();
+  world.RunToRest("the workload ends");
+}
+
 void GiveIndex(World& world, const std::string& node, int index) {
   for (const auto& [key, clique] : Objects(world.All(Kind::kClique))) {
     world.UserEdits(Kind::kClique, key, [&](Value& edited) {
@@ -474,6 +503,23 @@ void ImexAndDaemonsDie(World& world) {
   }
   world.Rest("two pods are others");
   job.Finish();
+  world.RunToRest("the workload ends");
+}
+
+void MemoryIsLost(World& world) {
+  Workload& job = Form(world, {"node-a", "node-c"});
+  Workload& solo = world.StartJob("solo", kJob, {"node-b"});
+  world.Rest("two jobs use the domain");
+  Daemons& daemons = world.daemons();
+  if (const auto* victim = daemons.Victim("node-b")) daemons.EndImex(*victim);
+  world.Rest("an IMEX has ended by itself");
+  solo.Finish();
+  world.Rest("its pod has ended");
+  Workload& next = world.StartJob("next", kJob, {"node-b"});
+  world.Rest("another pod is there");
+  job.Finish();
+  world.Rest("no pod of that time is left");
+  next.Finish();
   world.RunToRest("the workload ends");
 }
 
@@ -973,6 +1019,12 @@ const std::vector<Scenario>& Scenarios() {
           .run = BadPlacement,
       },
       {
+          .name = "spans-cliques",
+          .what = "Pods are in two cliques, which is meant, or meant for groups of them",
+          .nodes = kFourNodes,
+          .run = SpansCliques,
+      },
+      {
           .name = "index-changed",
           .alias = "W25",
           .what = "A user gives a member another index",
@@ -986,6 +1038,13 @@ const std::vector<Scenario>& Scenarios() {
           .what = "IMEX ends, a daemon dies, and a user deletes two daemon pods",
           .nodes = kOneClique,
           .run = ImexAndDaemonsDie,
+          .needs_own_daemons = true,
+      },
+      {
+          .name = "memory-is-lost",
+          .what = "IMEX ends under one of two jobs, whose pods end one after the other",
+          .nodes = kOneClique,
+          .run = MemoryIsLost,
           .needs_own_daemons = true,
       },
       {

@@ -65,6 +65,7 @@ std::map<std::string, ImexOfJob> FindImexOfJobs(const Observed& observed,
   constexpr std::hash<std::string> kHash;
   const PodByNode pods = PodsThatCount(observed);
   std::map<std::string, ImexOfJob> jobs;
+  bool is_news = false;
   for (const api::ResourceClaim& claim : observed.children.claims) {
     if (!IsInUse(observed, claim)) continue;
     ImexOfJob job = {.claim = kHash(claim.meta.uid), .since = now};
@@ -81,10 +82,13 @@ std::map<std::string, ImexOfJob> FindImexOfJobs(const Observed& observed,
     if (is_labelled && pod != pods.end() && Serves(*pod->second) && reports(*pod->second)) {
       const std::size_t started = kHash(pod->second->imex->started);
       if (!job.began) job.began = started;
+      is_news = is_news || (job.began != started && !job.is_another);
       if (job.began != started) job.is_another = true;
     }
     jobs.emplace(claim.node, job);
   }
+  // All pods of that time lost what they shared, also those on other nodes.
+  for (auto& [node, job] : jobs) job.is_elsewhere = job.is_elsewhere || is_news;
   return jobs;
 }
 

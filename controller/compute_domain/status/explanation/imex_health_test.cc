@@ -66,9 +66,30 @@ TEST(FindRestarted, ImexThatRunsOnIsNotNamed) {
 
 TEST(FindRestarted, ItIsSaidForAsLongAsThesePodsUseIt) {
   EXPECT_EQ(SaidAfter({StartAgain, [](Observed&) {}}), kSaid);
-  EXPECT_EQ(SaidAfter({StartAgain, [](Observed& o) { ClaimOf(o).consumers.clear(); }}), "");
-  EXPECT_EQ(SaidAfter({StartAgain, [](Observed& o) { ClaimOf(o).meta.uid = "of the next job"; }}),
-            "");
+  const auto end_all = [](Observed& o) { o.children.claims.clear(); };
+  EXPECT_EQ(SaidAfter({StartAgain, end_all}), "");
+  const auto next = [](Observed& o) {
+    for (auto& claim : o.children.claims) claim.meta.uid = "of the next job on " + claim.node;
+  };
+  EXPECT_EQ(SaidAfter({StartAgain, next}), "");
+}
+
+TEST(FindRestarted, REV4_1_ItIsSaidUntilEachPodOfThatTimeHasEnded) {
+  const auto says = [](const std::vector<Change>& changes) {
+    return SaidAfter(changes).starts_with("ImexRestartedUnderJob");
+  };
+  const auto replace = [](const char* node, const char* uid = "of the next pod") {
+    return [node, uid](Observed& observed) {
+      for (auto& claim : observed.children.claims) {
+        if (claim.node == node && !claim.channel_domain.empty()) claim.meta.uid = uid;
+      }
+    };
+  };
+  EXPECT_TRUE(says({StartAgain, replace("node-0")})) << "the pod on node-1 lost its part, too";
+  EXPECT_TRUE(says({StartAgain, replace("node-1")}));
+  EXPECT_FALSE(says({StartAgain, replace("node-0"), replace("node-1")}));
+  EXPECT_FALSE(
+      says({StartAgain, replace("node-1"), replace("node-1", "later"), replace("node-0")}));
 }
 
 TEST(FindRestarted, ImexThatWasStartedBeforeTheNextPodsCameIsTheirFirst) {
@@ -190,15 +211,15 @@ TEST(FindRestarted, REV4_K18_WhatAnotherLeaderSawIsKeptInItsWords) {
   EXPECT_FALSE(FindRestarted(observed));
 }
 
-// The status still says what this process wrote of a claim that has ended.
-TEST(FindRestarted, WhatThisProcessSaidItselfIsNotKeptForTheNextClaim) {
+// The status still says what this process wrote of claims that have ended.
+TEST(FindRestarted, WhatThisProcessSaidItselfIsNotKeptForTheNextClaims) {
   Observed observed = WithAJob();
   const Instant now = fixtures::Now();
   observed.memory = NextMemory(observed, now);
   StartAgain(observed);
   observed.memory = NextMemory(observed, now);
   Write(observed, FindRestarted(observed));
-  ClaimOf(observed).meta.uid = "next";
+  for (api::ResourceClaim& claim : observed.children.claims) claim.meta.uid += "-next";
   observed.memory = NextMemory(observed, now);
   EXPECT_FALSE(FindRestarted(observed));
 }
