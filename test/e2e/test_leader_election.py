@@ -87,7 +87,7 @@ def test_a_controller_whose_namespace_nobody_set_does_not_lead_beside_the_one_in
     """As when an administrator starts one by hand: its Lease is in the namespace default."""
     cluster.run_controller()
     astray = Process("astray", [programs / "compute-domain-controller", "--kubeconfig", cluster.plane / "admin.kubeconfig",
-                                "--pod-name", "astray", "--image-name", "cdom:0.2.0"], tmp_path, {"DEBUG_ENDPOINT": "127.0.0.1:0"})
+                                "--pod-name", "astray", "--image-name", "cdom:0.2.0", "--debug-endpoint", "127.0.0.1:0"], tmp_path, {})
     try:
         eventually("it waits", lambda: astray.says(f'lease="{DRIVER}/cdom-controller"'))
         eventually("it says why", lambda: astray.says("Another controller leads under another Lease"))

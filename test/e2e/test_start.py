@@ -64,18 +64,30 @@ def test_a_crd_that_is_not_installed_is_named_and_waited_for(cluster):
 
 def test_flags_of_nvidias_controller_that_change_nothing_are_taken(cluster):
     of_klog = {"--vmodule": "main=4", "--log-flush-frequency": "5s"}
-    others = {"--kube-api-qps": "5", "--kube-api-burst": "10", "--pprof-path": "/debug/pprof", "--imex-isolation": "domain"}
+    others = {"--kube-api-qps": "5", "--kube-api-burst": "10", "--pprof-path": "/debug/pprof", "--imex-isolation": "domain",
+              "--leader-election-lease-lock-namespace": DRIVER}
     cluster.run_controller(*[word for flag in {**of_klog, **others}.items() for word in flag], "--metrics-path", "/figures")
     assert sorted(re.findall(r'Flag has no effect.*flag="(--[a-z-]+)"', cluster.controller_log())) == sorted(of_klog)
     assert 'leader_election_master_status{name="compute-domain-controller"} 1\n' in cluster.controller_get("health and metrics", "/figures")
 
 
-def test_daemons_have_the_pull_secrets_that_a_flag_names(cluster, namespace):
-    cluster.run_controller("--cd-daemon-image-pull-secret-names", "first,second")
+def test_without_leader_election_a_controller_works_and_takes_no_lease(cluster, namespace):
+    cluster.end_controller()
+    cluster.kubectl("delete", "lease", "cdom-controller", "-n", DRIVER, "--ignore-not-found")
+    cluster.run_controller("--leader-election-enabled", "false")
+    namespace.apply(domain("alone"))
+    namespace.is_idle("alone")
+    namespace.delete("computedomain", "alone")
+    assert cluster.get("lease", "cdom-controller", DRIVER) is None
+
+
+def test_daemons_have_the_pull_secrets_and_the_largest_clique_that_flags_name(cluster, namespace):
+    cluster.run_controller("--cd-daemon-image-pull-secret-names", "first,second", "--max-nodes-per-imex-domain", "5")
     namespace.apply(domain("pulled"))
     namespace.is_idle("pulled")
     pod = cluster.get("daemonset", namespace.daemon_set("pulled"), DRIVER)["spec"]["template"]["spec"]
     assert pod["imagePullSecrets"] == [{"name": "first"}, {"name": "second"}]
+    assert {one["name"]: one.get("value") for one in pod["containers"][0]["env"]}["MAX_NODES_PER_IMEX_DOMAIN"] == "5"
     namespace.delete("computedomain", "pulled")
 
 

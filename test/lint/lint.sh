@@ -253,8 +253,8 @@ shown() {
   ((${#names[@]} > 0)) || fail 'shown: no reasons and no flags in docs'
   mapfile -t cases < <(find test/e2e -name '*.py'; find test/cluster/realnodes -name '*_cases.sh')
   for name in "${names[@]}"; do
-    # A flag, or its variable.
-    if ! grep -qE -- "(^|[^A-Za-z_-])($name|$(tr 'a-z-' 'A-Z_' <<<"${name#--}"))([^A-Za-z_-]|\$)" "${cases[@]}"; then echo "$name"; fi
+    # Not a flag's variable: programs of others have some of the same names.
+    if ! grep -qE -- "(^|[^A-Za-z_-])$name([^A-Za-z_-]|\$)" "${cases[@]}"; then echo "$name"; fi
   done | diff - <(grep -oE '^(--[a-z-]+|[A-Z][A-Za-z]*)  +[^ ]' "$list" | cut -d' ' -f1 | sort) >&2 ||
     fail "$list and the cases differ: < has no case and is not in the list, > is in the list and has a case, does not exist, or has no reason"
 }
@@ -365,7 +365,7 @@ shown_finds() {
     local got=green
     printf '### A\n### B\n### C\n' >"$scratch/docs/reasons.md"
     printf '| `--a-b`, `--c-d` | `A_B`, `C_D` | b |\n' >"$scratch/docs/flags.md"
-    printf '"A" # Not AB or B-A.\nA_B=1\n' >"$scratch/test/e2e/test_a.py"
+    printf '"A" # Not AB or B-A.\n--a-b=1\n' >"$scratch/test/e2e/test_a.py"
     printf 'says C\nrun --c-d=1\n' >"$scratch/test/cluster/realnodes/a_cases.sh"
     printf '# D  e\nB  because\n' >"$scratch/test/e2e/not_on_a_cluster.txt"
     sed -i -E "$4" "$scratch/$3"
@@ -375,6 +375,7 @@ shown_finds() {
   expect green 'a tree that is right' docs/flags.md ''
   expect red 'a reason without a case' test/e2e/test_a.py '1d'
   expect red 'a flag without a case' test/e2e/test_a.py '2d'
+  expect red 'a flag whose variable alone is there' test/e2e/test_a.py '2s/.*/A_B=1/'
   expect red 'a reason that only a real node had' test/cluster/realnodes/a_cases.sh '1d'
   expect red 'a flag that only a real node had' test/cluster/realnodes/a_cases.sh '2d'
   expect red 'a listed reason that has a case' test/e2e/test_a.py '1s/$/ "B"/'

@@ -13,11 +13,13 @@ endforeach()
 
 step("build: unit tests under TSan" NIGHTLY GIVES tsan LOCK processors MINUTES 60 COMMAND scripts/build.sh tsan tests)
 step("unit: all under TSan" NIGHTLY NEEDS tsan LOCK processors MINUTES 60 ENVIRONMENT CDOM_PROCESSOR_SECONDS=1200
-     COMMAND ctest --preset tsan --verbose -LE lint -E "sweep_test: ")
+     COMMAND ctest --preset tsan --verbose -LE "lint|realtime" -E "sweep_test: ")
 step("build: unit tests as users' compiler builds them" NIGHTLY GIVES release-tests LOCK processors MINUTES 60
      COMMAND scripts/build.sh release tests)
 step("unit: as users' compiler builds them" NIGHTLY NEEDS release-tests LOCK processors MINUTES 60
-     COMMAND ctest --preset release --verbose -LE lint -E "sweep_test: ")
+     COMMAND ctest --preset release --verbose -LE "lint|realtime" -E "sweep_test: ")
+step("quiet: unit tests with a real clock, as users' compiler builds them" NIGHTLY QUIET NEEDS release-tests MINUTES 60
+     COMMAND test/suite/quiet.py release)
 step("unit: a hundred thousand domains" NIGHTLY NEEDS release-tests LOCK processors MINUTES 60 ENVIRONMENT CDOM_CHURN=100000
      COMMAND "${repo}/build/release/test/simulation/scenarios/churn_test")
 step("lint: clang-tidy of everything" NIGHTLY LOCK processors MINUTES 60 ENVIRONMENT CDOM_BASE= COMMAND test/lint/tidy.sh)

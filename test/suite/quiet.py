@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Runs the cases that look at a clock, one after another. One that fails is run once more, alone: "FLAKE name" if it passes then.
 
-    quiet.py                        unit tests with the label `realtime`, under ASan
+    quiet.py PRESET [REGEX]         unit tests with the label `realtime`, as asan, tsan or release builds them
     quiet.py [--OPTION...] FILE...  cases of pytest with the mark `timing`
 """
 
@@ -14,7 +14,8 @@ import sys
 from report import INSIDE
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
-UNIT_TESTS = ["ctest", "--preset", "asan", "-L", "realtime", "--parallel", "1", "--verbose"]
+PRESETS = ("asan", "tsan", "release")
+UNIT_TESTS = ["-L", "realtime", "--parallel", "1", "--verbose"]
 PYTEST = ["/usr/bin/python3", "-m", "pytest", "-sq", "-p", "no:cacheprovider", "-m", "timing"]
 OF_PYTEST = re.compile(r"^(PASS|FAIL|SKIP) (.+) \((.*)\)$")
 OF_GOOGLETEST = re.compile(r"^(?:(\d+): )?\[ +(OK|FAILED) +\] ([^ ,]+).* \(\d+ ms\)$")
@@ -42,26 +43,31 @@ def attempt(command, **environment):
     return running.returncode, results, reasons
 
 
+def unit_tests(preset, regex=None):
+    return ["ctest", "--preset", preset, *UNIT_TESTS, *(["-R", regex] if regex else [])]
+
+
 def again(name, arguments):
     """Whether the case passes alone."""
-    if arguments:
+    if arguments[0] in PRESETS:
+        status, results, _ = attempt(unit_tests(*arguments), GTEST_FILTER=name)
+    else:
         options = [one for one in arguments if one.startswith("--")]
         status, results, _ = attempt([*PYTEST, *options, f"test/{name}"])
-    else:
-        status, results, _ = attempt(UNIT_TESTS, GTEST_FILTER=name)
     return status == 0 and results.get(name) == "PASS"
 
 
 def main(*arguments):
-    status, results, reasons = attempt([*PYTEST, *arguments] if arguments else UNIT_TESTS)
+    is_unit = arguments[0] in PRESETS
+    status, results, reasons = attempt(unit_tests(*arguments) if is_unit else [*PYTEST, *arguments])
     lines = []
     for name, result in results.items():
         if result == "FAIL" and again(name, arguments):
             result = "FLAKE"
         lines.append(f"SKIP {name} ({reasons[name]})" if result == "SKIP" else f"{result} {name}")
     # Status 1 of pytest and 8 of CTest say that a case failed, and such cases are known.
-    is_known = status == (1 if arguments else 8) and "FAIL" in results.values()
-    if status not in (0, NOTHING_SELECTED if arguments else 0) and not is_known:
+    is_known = status == (8 if is_unit else 1) and "FAIL" in results.values()
+    if status not in (0, 0 if is_unit else NOTHING_SELECTED) and not is_known:
         lines.append(f"FAIL the quiet lane itself, which ended with status {status}")
     print("\n".join(lines or ["SKIP all cases that look at a clock (the chosen modules have none)"]))
     return any(one.startswith("FAIL ") for one in lines)

@@ -124,3 +124,9 @@ def test_a_commit_is_compared_with_its_parent_and_a_branch_with_where_it_left_ma
     (folder / "first").write_text("changed\n")
     (folder / "fifth").write_text("")
     assert run.changed_since(run.base(folder), folder) == {"first", "third", "fourth", "fifth"}
+
+
+def test_the_quiet_lane_runs_each_case_that_looks_at_a_clock():
+    """It has none of real nodes, whose step leaves them out."""
+    of_nodes = [one.file for one in modules.MODULES if one.label == "realnodes" and one.file]
+    assert of_nodes and [one for one in of_nodes if "mark.timing" in (run.REPO / one).read_text()] == []

@@ -66,6 +66,19 @@ def test_a_lane_that_breaks_has_failed_and_one_without_cases_has_not(monkeypatch
         0, ["SKIP all cases that look at a clock (the chosen modules have none)"])
 
 
+def test_of_unit_tests_those_of_a_preset_are_run_and_one_alone_again(monkeypatch, capfd):
+    asked = []
+
+    def fails_once(command, **environment):
+        asked.append((command, environment))
+        return (0, {"A.Bad": "PASS"}, {}) if environment else (8, {"A.Good": "PASS", "A.Bad": "FAIL"}, {})
+    monkeypatch.setattr(quiet, "attempt", fails_once)
+    assert quiet.main("tsan", "^pkg/base/") is False
+    command = ["ctest", "--preset", "tsan", "-L", "realtime", "--parallel", "1", "--verbose", "-R", "^pkg/base/"]
+    assert asked == [(command, {}), (command, {"GTEST_FILTER": "A.Bad"})]
+    assert capfd.readouterr().out == "PASS A.Good\nFLAKE A.Bad\n"
+
+
 def test_cases_of_googletest_are_read():
     lines = "3: [       OK ] A.Good (0 ms)\n3: [  FAILED  ] A.Bad/1, where GetParam() = 1 (12 ms)\n3: [  FAILED  ] 1 test, listed below:\n"
     assert [quiet.OF_GOOGLETEST.match(one).groups() for one in lines.splitlines()[:2]] == [("3", "OK", "A.Good"), ("3", "FAILED", "A.Bad/1")]

@@ -2,8 +2,12 @@
 # Builds and runs under ThreadSanitizer what has threads: of each folder in which a file changed, the test programs with label
 # `threads`; and the whole controller, if controller/process or its main.cc did.
 #
-#   tsan.sh [BASE]    since that commit, or since CDOM_BASE; without either, all of it
+#   tsan.sh [BASE]            since that commit, or since CDOM_BASE; without either, all of it
+#   tsan.sh --quiet [BASE]    of these programs, those with label `realtime`, which run only so; nothing may run beside them
 set -euo pipefail
+
+quiet=
+if [[ ${1:-} == --quiet ]]; then quiet=1 && shift; fi
 
 repo=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 cd "$repo"
@@ -46,11 +50,14 @@ if [[ -n $base ]]; then
   main=$(git diff --name-only "$base" -- controller/main.cc)
 fi
 cmake --preset tsan >/dev/null  # So that CTest knows its programs.
-tests=$(ctest --preset tsan -L threads --show-only=json-v1 | jq -r '.tests[].name | sub(": .*"; "")' | sort -u)
-[[ -n $tests ]] || { echo "tsan: no test has the label threads" >&2; exit 1; }
+labelled() {  # labelled OPTION...: the programs with the label threads that ctest selects
+  ctest --preset tsan -L threads "$@" --show-only=json-v1 | jq -r '.tests[].name | sub(": .*"; "")' | sort -u
+}
+tests=$(if [[ -n $quiet ]]; then labelled -L realtime; else labelled -LE realtime && echo compute-domain-controller; fi)
+[[ $tests == */* ]] || { echo "tsan: no test has the labels" >&2; exit 1; }
 targets=()
 programs=()
-for one in $tests compute-domain-controller; do
+for one in $tests; do
   why=$(because "$one")
   [[ -n $why ]] || continue
   echo "$one: $why"
@@ -60,6 +67,7 @@ done
 ((${#targets[@]} > 0)) || { echo "SKIP all tests with threads (no file of theirs has changed since $base)"; exit 0; }
 scripts/build.sh tsan "${targets[@]}"
 export CDOM_PROCESSOR_SECONDS=600  # ThreadSanitizer takes several times as long.
+if [[ -n $quiet ]]; then exec test/suite/quiet.py tsan "^($(IFS='|' && echo "${programs[*]}")): "; fi
 if ((${#programs[@]} > 0)); then ctest --preset tsan --verbose -R "^($(IFS='|' && echo "${programs[*]}")): "; fi
 if [[ " ${targets[*]} " == *' compute-domain-controller '* ]]; then
   test/e2e/tsan.sh "$repo/build/tsan/bin" "$repo/build/release/bin"

@@ -229,16 +229,19 @@ leads_since() {
 }
 
 no_replica_came_near_its_memory_limit() {
-  local pod id peak limit=$((256 << 20)) most=0
+  local pod id peak limit most=0
   for pod in $(controller_pods -o name); do
     pod=${pod#pod/}
+    limit=$(system get pod "$pod" -o 'jsonpath={.spec.containers[0].resources.limits.memory}')
+    [[ $limit == *Mi ]] || return 1
+    limit=$((${limit%Mi} << 20))
     id=$(container_of "$pod")
     peak=$(in_node "$(node_of "$pod")" find /sys/fs/cgroup/memory -path "*$id*" -name memory.max_usage_in_bytes -exec cat {} +)
     echo "$pod: at most $((peak >> 20)) MiB"
     ((peak > 0 && peak < limit / 2)) || return 1
     if ((peak > most)); then most=$peak; fi
   done
-  figure="$((most >> 20)) MiB of 256 at most"
+  figure="$((most >> 20)) MiB of $((limit >> 20)) at most"
 }
 
 # Kubelets renew a token after 80 % of its life, of which ten minutes are the least that the API server gives.
