@@ -4,13 +4,26 @@ import itertools
 import json
 import re
 
+import pytest
 from objects import LABEL
-from waiting import eventually
+from waiting import CommandFailed, eventually
 
 DRIVER = "cdom-system"
 IDLE = re.compile(r"^Provisioned; nodes join when pods that claim from [a-z-]+ are scheduled\.$")
 # Reasons of Ready when all members are. The second if they share no memory; cases about that name the one that they mean.
 WHEN_READY = ("AllMembersReady", "SpansCliques")
+
+
+def shows(kubectl, domain, waits_in_vain=(), **columns):
+    """Waits until `kubectl get` shows the domain with these columns, and looks that `kubectl wait` for these conditions ends in vain."""
+    def row():
+        head, line = kubectl("get", "computedomain", domain).splitlines()
+        found = dict(zip(head.split(), line.split(), strict=False))
+        return {name: found[name.upper()] for name in columns}
+    eventually(f"the row of {domain}", row, columns)
+    for kind in waits_in_vain:
+        with pytest.raises(CommandFailed, match="timed out waiting"):
+            kubectl("wait", f"--for=condition={kind}", f"computedomain/{domain}", "--timeout=1s")
 
 
 class Namespace:
@@ -90,6 +103,10 @@ class Namespace:
             return found["reason"] == reason and re.search(message, found["message"]) and (
                 also if callable(and_also) else also == (and_also or {}))
         return eventually(f"{kind} of {domain}: {reason}, {message!r}", get, is_said, within)[0]
+
+    def shows(self, domain, waits_in_vain=(), **columns):
+        """As shows() below."""
+        shows(self.kubectl, domain, waits_in_vain, **columns)
 
     def status(self, domain):
         return (self.get("computedomain", domain) or {}).get("status", {})

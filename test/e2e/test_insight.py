@@ -170,7 +170,7 @@ def test_alerts_of_a_killed_node_come_and_go_with_it(world):
         eventually(f"alerts {alert}", lambda alert=alert: prometheus.alerts(alert), [])
 
 
-def test_domain_too_large_for_its_clique_names_free_nodes_until_it_fits(world):
+def test_REV4_4_domain_too_large_for_its_clique_names_free_nodes_until_it_fits(world):
     prometheus, namespace = world.prometheus, world.namespace
     world.run_workers("late", 6, world.one)
     namespace.says("late", "NoRoomInClique", kind="InUse", within=60, message=(
@@ -178,6 +178,7 @@ def test_domain_too_large_for_its_clique_names_free_nodes_until_it_fits(world):
         rf".* Free nodes by clique: {world.other} 6 of 8, {world.one} 0 of 8\.$"))
     namespace.says("late", "NoRoomInClique", ".")
     namespace.tells("late", "Warning NoRoomInClique ")
+    namespace.shows("late", ("Ready", "MemoryShared"), ready="False", shared="False", members="4/4")
     prometheus.shows('cdom_domain_pods_waiting{name="late"}', 2)
     prometheus.fires("CdomPodsWaiting", 'name="late"')
     world.end_workers("train")

@@ -59,7 +59,7 @@ def test_a_cordoned_or_tainted_member_is_told_before_it_leaves_and_no_longer_aft
     assert crew.lives("app=crew") == lives
 
 
-def test_a_domain_placed_in_one_clique_that_is_in_two_says_so(cluster, crew):
+def test_REV4_1_a_domain_whose_pods_are_in_two_cliques_says_so(cluster, crew):
     """And one that did not ask for placement is told how to ask, or that several are meant."""
     node = crew.node()
     old, new = crew.clique_beside(node)
@@ -72,6 +72,7 @@ def test_a_domain_placed_in_one_clique_that_is_in_two_says_so(cluster, crew):
     shared = crew.says("crew", "SpansCliques", "Pods share no memory across cliques", kind="MemoryShared")
     assert shared["status"] == "False"
     crew.tells("crew", "Warning SpansCliques .*cdom.dev/placement=any if this is meant")
+    crew.shows("crew", ("MemoryShared",), ready="True", shared="False", cliques="2")
     crew.kubectl("label", "computedomain", "crew", "cdom.dev/placement=any", "--overwrite")
     crew.says("crew", "AllMembersReady", ALL_READY)
     assert crew.says("crew", "SharedWithinCliques", "in 2 cliques", kind="MemoryShared")["status"] == "True"

@@ -17,16 +17,18 @@ def use(namespace, name, node):
     eventually("its pod is ready", lambda: is_ready(namespace.get("pod", name)))
 
 
-def test_a_daemon_deleted_under_a_pod_is_told_as_imex_restart_until_the_pod_ends(cluster, namespace):
+def test_REV4_14_a_daemon_deleted_under_a_pod_is_told_as_imex_restart_until_the_pod_ends(cluster, namespace):
     use(namespace, "again", "node-006")
     cluster.kubectl("delete", "pods", "-n", DRIVER, "--field-selector", "spec.nodeName=node-006", "--grace-period=1")
     told = namespace.says("again", "ImexRestartedUnderJob", r"All 1/1 members are ready\. "
                           r"IMEX was started again under pods that use it: node-006\.", kind="MembersReady", within=60)
     namespace.tells("again", "Warning ImexRestartedUnderJob .*node-006")
     assert told["status"] == "True"
+    namespace.shows("again", ("Ready", "MemoryShared"), ready="False", shared="False", members="1/1")
     namespace.kubectl("delete", "pod", "again", "--grace-period=1")
     namespace.apply(pod_on("again", "node-006", "again-channel"))
     namespace.is_used("again")
+    namespace.shows("again", ready="True", shared="True")
 
 
 @pytest.mark.since_kubernetes("1.36", "taints of devices: older API servers drop them")
