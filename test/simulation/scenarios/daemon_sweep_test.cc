@@ -79,7 +79,8 @@ INSTANTIATE_TEST_SUITE_P(
         Variant{"rejoin-clique", true, 67}, Variant{"rejoin-clique", false, 67},
         Variant{"daemon-on-dead-node", true, 31}, Variant{"daemon-on-dead-node", false, 31},
         Variant{"index-changed", true, 29}, Variant{"index-changed", false, 41},
-        Variant{"imex-and-daemons-die", true, 37}, Variant{"imex-and-daemons-die", false, 53}),
+        Variant{"imex-and-daemons-die", true, 37}, Variant{"imex-and-daemons-die", false, 53},
+        Variant{"memory-is-lost", true, 41}, Variant{"memory-is-lost", false, 61}),
     NameOf);
 
 // H2: every scenario, both membership writers, and both kinds of daemons, without a fault.

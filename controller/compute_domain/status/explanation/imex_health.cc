@@ -56,8 +56,10 @@ ImexTrouble ImexTroubleOf(const api::DaemonPod& pod) {
 std::map<std::string, ImexOfJob> FindImexOfJobs(const Observed& observed,
                                                 const std::map<std::string, ImexOfJob>& before,
                                                 base::Clock::TimePoint now) {
+  // A report that is older than the container is about an IMEX that has ended. Both times are in
+  // UTC and have seconds, so texts compare as times do.
   const auto reports = [](const api::DaemonPod& pod) {
-    return pod.imex && !pod.imex->started.empty();
+    return pod.imex && !pod.imex->started.empty() && pod.started <= pod.imex->started;
   };
   const bool any = std::ranges::any_of(observed.children.daemon_pods, reports);
   if (!observed.domain || (before.empty() && !any)) return {};  // NVIDIA's daemons send no reports.

@@ -92,6 +92,16 @@ TEST(FindRestarted, REV4_1_ItIsSaidUntilEachPodOfThatTimeHasEnded) {
       says({StartAgain, replace("node-1"), replace("node-1", "later"), replace("node-0")}));
 }
 
+TEST(FindRestarted, REV4_1_ReportOfAContainerThatHasEndedIsNotWhatTheNextPodsBeganWith) {
+  const Change pods_arrive_while_it_starts = [](Observed& observed) {
+    for (auto& claim : observed.children.claims) claim.meta.uid += "-next";
+    PodOf(observed).started = kAgain;
+  };
+  EXPECT_EQ(SaidAfter({pods_arrive_while_it_starts, StartAgain}), "");
+  const Change container_starts = [](Observed& observed) { PodOf(observed).started = kAgain; };
+  EXPECT_EQ(SaidAfter({container_starts, StartAgain}), kSaid) << "the pods were there before";
+}
+
 TEST(FindRestarted, ImexThatWasStartedBeforeTheNextPodsCameIsTheirFirst) {
   EXPECT_EQ(SaidAfter({[](Observed& o) {
               StartAgain(o);
