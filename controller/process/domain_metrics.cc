@@ -241,6 +241,9 @@ void AddNodes(const DomainView& view, const SeriesLabels& labels, Families& fami
   }
 }
 
+// Then the status of a domain shows that a claim has a node.
+constexpr std::chrono::seconds kStatusIsNew{10};
+
 }  // namespace
 
 DomainMetrics::DomainMetrics(Sources sources, const base::Clock& clock,
@@ -289,8 +292,11 @@ void DomainMetrics::ObserveFormation(const ComputeDomain& domain, Totals& totals
   if (!since) return;
   if (members->reason == api::kReasonNoMembers) {
     totals.was_idle = true;
-    // Of pods that have ended.
-    if (totals.claimed && *totals.claimed < *since) {
+    const kube::Condition* use = domain.status.Find(api::kConditionInUse);
+    const bool has_no_claims = use != nullptr && use->reason == api::kReasonNoClaims &&
+                               totals.scheduled && clock_.Wall() - *totals.scheduled > kStatusIsNew;
+    // Of pods that have ended, perhaps before a node had the domain's label.
+    if (totals.claimed && (*totals.claimed < *since || has_no_claims)) {
       totals.claimed = totals.scheduled = totals.labelled = totals.daemon_ready =
           totals.formed = {};
       totals.has_shared = false;

@@ -434,6 +434,29 @@ TEST_F(FormationTest, OfPodsThatEndBeforeTheirMembersAreReadyIsNotCounted) {
   EXPECT_EQ(SecondsCounted(), 30);
 }
 
+TEST_F(FormationTest, REV4_5_PodThatEndsBeforeItsNodeIsLabelledBeginsNoFormation) {
+  const auto say_use = [&](const char* reason) {
+    Change([&](api::ComputeDomain& domain) {
+      fixtures::ConditionOf(domain.status, "InUse").reason = reason;
+    });
+  };
+  say_use("NoClaims");
+  Claim();
+  Wait(seconds(5));  // The status may be older than the claim.
+  say_use("ClaimsReserved");
+  Wait(seconds(5));
+  say_use("NoClaims");
+  Wait(minutes(5));
+  Claim();
+  Wait(seconds(1));
+  say_use("ClaimsReserved");
+  Wait(seconds(29));
+  SayMembers("True", "AllMembersReady");
+  Wait(seconds(5));
+  EXPECT_EQ(FormationsCounted(), 1U);
+  EXPECT_EQ(SecondsCounted(), 30);
+}
+
 TEST_F(FormationTest, REV4_5_EachPhaseHasItsTime) {
   using Progress = compute_domain::Cache::Progress;
   Claim();
