@@ -304,13 +304,11 @@ TEST(RunSpec, IsReadFromTheTextOfOlderReplays) {
 }
 
 TEST(Scenarios, HaveNamesOfTheirOwn) {
-  std::set<std::string> names;
   for (const Scenario& scenario : Scenarios()) {
-    names.insert({scenario.name, scenario.alias});
-    EXPECT_EQ(FindScenario(scenario.name), &scenario);
-    EXPECT_EQ(FindScenario(scenario.alias), &scenario);
+    for (const std::string name : {scenario.name, scenario.alias}) {
+      EXPECT_EQ(FindScenario(name), name.empty() ? nullptr : &scenario) << name;
+    }
   }
-  EXPECT_EQ(names.size(), 2 * Scenarios().size());
 }
 
 TEST(Run, EqualSpecsGiveEqualRuns) {

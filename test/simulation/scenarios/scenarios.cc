@@ -1181,7 +1181,7 @@ const std::vector<Scenario>& Scenarios() {
 
 const Scenario* FindScenario(const std::string& name) {
   const auto it = std::ranges::find_if(Scenarios(), [&](const Scenario& scenario) {
-    return name == scenario.name || name == scenario.alias;
+    return name == scenario.name || (!name.empty() && name == scenario.alias);
   });
   return it == Scenarios().end() ? nullptr : &*it;
 }

@@ -13,7 +13,7 @@ class World;
 
 struct Scenario {
   const char* name = "";   // In kebab case.
-  const char* alias = "";  // Number in the test plan, used by older replays.
+  const char* alias = "";  // Of older replays. Empty if none has it.
   const char* what = "";
   std::vector<std::pair<std::string, std::string>> nodes = {};  // Name and NVLink clique.
   void (*run)(World& world) = nullptr;  // Runs until all domains may be deleted.
