@@ -174,8 +174,9 @@ def test_REV4_4_domain_too_large_for_its_clique_names_free_nodes_until_it_fits(w
     prometheus, namespace = world.prometheus, world.namespace
     world.run_workers("late", 6, world.one)
     namespace.says("late", "NoRoomInClique", kind="InUse", within=60, message=(
-        rf"The pods of this domain are in clique {world.one}, .* nodes free there: 0, pods that wait: 2\. "
-        rf".* Free nodes by clique: {world.other} 6 of 8, {world.one} 0 of 8\.$"))
+        rf"The pods of this domain are in clique {world.one}, .* nodes free there where these pods may run: 0, pods that wait: 2\. "
+        r"Wait for nodes there: no other clique has 6 free nodes where these pods may run now\. "
+        rf"Free nodes by clique: {world.other} 6 of 8, {world.one} 0 of 8\.$"))
     namespace.says("late", "NoRoomInClique", ".")
     namespace.tells("late", "Warning NoRoomInClique ")
     namespace.shows("late", ("Ready", "MemoryShared"), ready="False", shared="False", members="4/4")

@@ -126,7 +126,7 @@ def test_downgrade_to_nvidias_controller_and_back_works_on_its_crds(cluster, nam
         assert cluster.controller_says("drops the conditions")
         for name, shares in ("newer", "True|False"), ("beside", "False"):
             eventually("the log says what the condition would", cluster.controller_log,
-                       re.compile(rf'.*"MemoryShared" domain="[^"]*/{name}" uid="[^"]*" status="({shares})" reason=', re.DOTALL))
+                       re.compile(rf'.* MemoryShared domain="[^"]*/{name}" uid="[^"]*" status="({shares})" reason=', re.DOTALL))
         assert serving(namespace, "newer") == before
         assert_same_members(lines(), 3)
     assert namespace.get("computedomain", "wide")["metadata"]["annotations"]["cdom.dev/gpus"] == "4"
