@@ -509,14 +509,24 @@ const std::string kSpans =
     "for one" +
     kTwoCliques +
     "The policy of manifests/placement is not installed, or these pods are older than the label: "
-    "delete them, so that they are created again.";
+    "start the job again.";
 
 TEST(DecideStatus, G12_MembersOfTwoCliquesAreCountedUnlessThatIsMeant) {
   ExpectMembers({
       {"nobody asked for one", Spread, "True", "SpansCliques",
        "All 3/3 members are ready. Members in use are in 2 cliques" + kTwoCliques +
-           "Pods share no memory across cliques; label the domain cdom.dev/placement=clique to "
-           "have them in one, or cdom.dev/placement=any if this is meant."},
+           "Pods share no memory across cliques; to have them in one, label the domain "
+           "cdom.dev/placement=clique and start the job again. Label it cdom.dev/placement=any if "
+           "this is meant."},
+      {"no clique could have them all",
+       [](Observed& o) {
+         Spread(o);
+         o.others.capacity = {{"", {.free = 9}}, {kCliqueId, {.held = 2}}, {"c", {.free = 1}}};
+       },
+       "True", "SpansCliques",
+       "All 3/3 members are ready. Members in use are in 2 cliques" + kTwoCliques +
+           "Pods share no memory across cliques; no clique has 3 nodes (largest: 2). Run at most "
+           "2 pods, or label the domain cdom.dev/placement=any if this is meant."},
       {"the label allows several",
        [](Observed& o) {
          Spread(o);

@@ -82,8 +82,7 @@ std::map<std::string, NodeSurvey::InClique> CliquesFor(const Observed& observed,
   for (const auto& [id, count] : observed.others.capacity) {
     if (id.empty()) continue;
     NodeSurvey::InClique& clique = cliques[id];
-    clique = {.nodes = count.free + count.reserved + count.held + count.unusable,
-              .free = count.free + count.reserved};
+    clique = {.nodes = NodesOf(count), .free = count.free + count.reserved};
     if (survey != nullptr && survey->reach) {
       const auto reached = survey->cliques.find(id);
       clique = reached == survey->cliques.end() ? NodeSurvey::InClique() : reached->second;
@@ -124,10 +123,10 @@ std::string Say(const Advice& advice, int needed, const std::string& there) {
     case Advice::Do::kRunPods:
       return "No clique has " + pods + " nodes" + there + " (largest: " + number +
              "): run at most " + number + " pods, or remove the label " +
-             std::string(api::kPlacementLabel) + " and delete the waiting pods.";
+             std::string(api::kPlacementLabel) + " and start the job again.";
     case Advice::Do::kStartElsewhere:
-      return "Wait for nodes there, or delete all pods of the job, so that it starts in a clique "
-             "that has " +
+      return "Wait for nodes there, or start the job again, so that it begins in a clique that "
+             "has " +
              pods + " free nodes" + there + ", such as " + advice.objects.front() + ".";
     default:
       return "Wait for nodes there: no other clique has " + pods + " free nodes" + there + " now.";
@@ -164,7 +163,13 @@ void Count(const std::string& clique, const NodeAvailability& availability,
   if (availability.state == State::kUnusable) ++count.unusable;
 }
 
+int NodesOf(const CliqueCapacity& clique) {
+  return clique.free + clique.reserved + clique.held + clique.unusable;
+}
+
 bool NeedsCapacity(const Observed& observed) {
+  const bool may_span = MaySpanCliques(observed) || !observed.domain->placement_group.empty();
+  if (!may_span && CliquesInUse(observed).size() > 1) return true;
   return std::ranges::any_of(FindWaiting(observed),
                              [](const auto& waiting) { return !waiting.first.empty(); });
 }
@@ -176,8 +181,7 @@ std::string DescribeCapacity(const Observed& observed) {
     const int unheld = count.free + count.reserved;
     const int free = FreeFor(observed, count);
     std::string says = clique + " " + std::to_string(free) + " of " +
-                       std::to_string(unheld + count.held + count.unusable) +
-                       Unavailable(unheld - free, count.unusable);
+                       std::to_string(NodesOf(count)) + Unavailable(unheld - free, count.unusable);
     cliques.emplace_back(-free, clique, std::move(says));
   }
   if (cliques.empty()) return "";

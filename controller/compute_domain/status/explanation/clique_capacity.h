@@ -28,8 +28,11 @@ struct NodeAvailability {
 void Count(const std::string& clique, const NodeAvailability& availability,
            CliqueCapacities& capacity);
 
-// Returns whether free nodes must be counted: pods of the domain are pending, and the scheduler has
-// said why. REQUIRES: observed.domain, here and below.
+// Returns how many nodes the clique has, whatever their state.
+[[nodiscard]] int NodesOf(const CliqueCapacity& clique);
+
+// Returns whether nodes must be counted: pods of the domain are pending, and the scheduler has said
+// why, or they are in several cliques and should not be. REQUIRES: observed.domain, here and below.
 [[nodiscard]] bool NeedsCapacity(const Observed& observed);
 
 // Returns a sentence that begins with a space. Empty if no clique is known.

@@ -159,6 +159,16 @@ TEST(AsksForRooms, OnlyWhoWaitsAndWasLookedAtAsks) {
   EXPECT_TRUE(NeedsCapacity(observed));
   observed.memory.scheduler_messages.clear();
   EXPECT_FALSE(NeedsCapacity(observed)) << "the scheduler may be at work";
+
+  Observed spread = fixtures::Converged();
+  spread.nodes["node-0"].clique = kCliqueId;
+  spread.nodes["node-1"].clique = kOtherCliqueId;
+  EXPECT_TRUE(NeedsCapacity(spread)) << "which may be too many for one clique";
+  spread.domain->placement_group = "example.com/rank";
+  EXPECT_FALSE(NeedsCapacity(spread));
+  spread.domain->placement_group.clear();
+  spread.domain->placement = std::string(api::kPlacementAny);
+  EXPECT_FALSE(NeedsCapacity(spread));
 }
 
 TEST(FindFullClique, G22_PodsThatCannotFollowTheFirstOnesIntoTheirCliqueAreToldSo) {
@@ -168,8 +178,8 @@ TEST(FindFullClique, G22_PodsThatCannotFollowTheFirstOnesIntoTheirCliqueAreToldS
   EXPECT_EQ(full->message,
             "The pods of this domain are in clique " + kCliqueId +
                 ", where cdom.dev/placement keeps them together; nodes free there: 1, pods that "
-                "wait: 2. Wait for nodes there, or delete all pods of the job, so that it starts "
-                "in a clique that has 4 free nodes, such as " +
+                "wait: 2. Wait for nodes there, or start the job again, so that it begins in a "
+                "clique that has 4 free nodes, such as " +
                 kOtherCliqueId + ".");
 }
 
@@ -188,7 +198,7 @@ std::string AdviceFor(const Observed& observed) {
 TEST(FindFullClique, REV3_W6_JobThatNoCliqueCanHold_IsToldSo) {
   EXPECT_EQ(AdviceFor(Placed(4, 1)),
             "No clique has 6 nodes (largest: 5): run at most 5 pods, or remove the label "
-            "cdom.dev/placement and delete the waiting pods.");
+            "cdom.dev/placement and start the job again.");
   EXPECT_EQ(AdviceFor(Placed(3, 1)).substr(0, 19), "Wait for nodes ther") << "5 of 5 are enough";
 }
 

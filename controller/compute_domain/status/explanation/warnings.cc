@@ -10,6 +10,7 @@
 #include "controller/api/names.h"
 #include "controller/compute_domain/model/ownership.h"
 #include "controller/compute_domain/model/spec.h"
+#include "controller/compute_domain/status/explanation/clique_capacity.h"
 #include "controller/compute_domain/status/explanation/imex_health.h"
 #include "controller/compute_domain/status/explanation/unlisted_claims.h"
 #include "controller/compute_domain/status/explanation/usage.h"
@@ -25,9 +26,10 @@ bool Matches(std::string_view pattern, std::string_view taint) {
   return taint.starts_with(pattern.substr(0, pattern.size() - 1));
 }
 
-// Returns how many members of each clique pods use, the largest first: "3 in c1.0". Leaves out
-// members that a job left behind when it ended, because they share no memory.
-std::vector<std::string> CountInUse(const Observed& observed, const std::vector<Member>& expected) {
+// Returns how many members of each clique pods use, the largest first: "3 in c1.0", and sets their
+// sum. Leaves out members that a job left behind when it ended, because they share no memory.
+std::vector<std::string> CountInUse(const Observed& observed, const std::vector<Member>& expected,
+                                    int& sum) {
   std::set<std::string_view> in_use;
   for (const api::ResourceClaim& claim : observed.children.claims) {
     if (IsChannelClaim(observed, claim)) in_use.insert(claim.node);
@@ -38,7 +40,10 @@ std::vector<std::string> CountInUse(const Observed& observed, const std::vector<
   }
   std::vector<std::pair<int, std::string>> counts;
   counts.reserve(by_clique.size());
-  for (const auto& [clique, count] : by_clique) counts.emplace_back(-count, clique);
+  for (const auto& [clique, count] : by_clique) {
+    counts.emplace_back(-count, clique);
+    sum += count;
+  }
   std::ranges::sort(counts);
   std::vector<std::string> texts;
   texts.reserve(counts.size());
@@ -47,21 +52,37 @@ std::vector<std::string> CountInUse(const Observed& observed, const std::vector<
   return texts;
 }
 
+// Returns what to do so that pods on so many nodes share memory. Begins in lower case.
+std::string HelpToShare(const Observed& observed, int nodes) {
+  const std::string label(api::kPlacementLabel);
+  const std::string is_meant = label + "=" + std::string(api::kPlacementAny) + " if this is meant.";
+  int largest = 0;
+  for (const auto& [clique, count] : observed.others.capacity) {
+    if (!clique.empty()) largest = std::max(largest, NodesOf(count));
+  }
+  if (largest > 0 && largest < nodes) {
+    const std::string number = std::to_string(largest);
+    return "no clique has " + std::to_string(nodes) + " nodes (largest: " + number +
+           "). Run at most " + number + " pods, or label the domain " + is_meant;
+  }
+  return "to have them in one, label the domain " + label + "=" +
+         std::string(api::kPlacementClique) + " and start the job again. Label it " + is_meant;
+}
+
 // Each group of pods may be in a clique of its own, and the group of a pod is unknown.
 std::optional<SharingIssue> FindSpread(const Observed& observed,
                                        const std::vector<Member>& expected) {
   if (!observed.domain->placement_group.empty() || MaySpanCliques(observed)) return {};
-  const std::vector<std::string> counts = CountInUse(observed, expected);
+  int in_use = 0;
+  const std::vector<std::string> counts = CountInUse(observed, expected, in_use);
   if (counts.size() < 2) return {};
   const std::string label(api::kPlacementLabel);
   const std::string wanted = IsPlaced(observed) ? " although " + label + " asks for one" : "";
   const std::string help =
       IsPlaced(observed)
           ? "The policy of manifests/placement is not installed, or these pods are older than the "
-            "label: delete them, so that they are created again."
-          : "Pods share no memory across cliques; label the domain " + label + "=" +
-                std::string(api::kPlacementClique) + " to have them in one, or " + label + "=" +
-                std::string(api::kPlacementAny) + " if this is meant.";
+            "label: start the job again."
+          : "Pods share no memory across cliques; " + HelpToShare(observed, in_use);
   return SharingIssue{.reason = api::kReasonSpansCliques,
                       .says = " Members in use are in " + std::to_string(counts.size()) +
                               " cliques" + wanted + ": " + Names(counts) + ". " + help};
