@@ -34,6 +34,12 @@ def on_top(below, name, text):
                                                   f"resources: [../{below.name}]\n{text}")
 
 
+def settings(name, *literals):
+    """The part of a kustomization that adds these variables to the ConfigMap."""
+    lines = "".join(f"  - {one}\n" for one in literals)
+    return f"configMapGenerator:\n- name: {name}\n  namespace: cdom-system\n  behavior: merge\n  literals:\n{lines}"
+
+
 def patches_of_page(text):
     """The block of patches with that text in docs/policies.md."""
     blocks = re.findall(r"^patches:\n.*?(?=^```$)", (REPO / "docs/policies.md").read_text(), re.MULTILINE | re.DOTALL)

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from cluster import REPO, Setup
 from helm import CHART, MAJORS, Helm
-from kustomizations import beside_a_checkout, overlay
+from kustomizations import beside_a_checkout, overlay, settings
 from pages import blocks
 from snapshot import difference, name_of
 from versions import needs_placement
@@ -35,11 +35,6 @@ OF_RACK = {**OF_SITE, "rack": True, "image": {"repository": "registry.example.or
 # As the manifests have them.
 IMAGES = {"controller": {"image": "registry.example.com/cdom-controller:0.2.0"},
           "daemon": {"image": "registry.example.com/dra-driver-nvidia-gpu:v0.5.0"}}
-
-
-def settings(name, *literals):
-    lines = "".join(f"  - {one}\n" for one in literals)
-    return f"configMapGenerator:\n- name: {name}\n  namespace: cdom-system\n  behavior: merge\n  literals:\n{lines}"
 
 
 CONFIGURATION = {"daemons": {"seLinuxOptions": {"type": "nvidia_container_t"}}}
@@ -79,6 +74,9 @@ OTHERS = {
     "mode": ("beside", {**BESIDE, "mode": "standalone"}),
     "rack": (True, {}),
     "allowDefaultNamespace": None,  # Has a case of its own: without it nothing is rendered.
+    "namespace.create": (False, BOTH),
+    "monitoring.labels": ({"release": "mine"}, BOTH),
+    "monitoring.runbooks": ("https://mine.example.org/alerts", BOTH),
     "imagePullSecrets": ([{"name": "mine"}], BOTH),
     "daemon.membershipWriter": ("daemon", BOTH),
     "handover.lease": ("nvidia-dra-driver-controller", BESIDE),
@@ -323,9 +321,13 @@ def test_the_charts_page_shows_values_for_a_rack(helm_4):
     assert values.rpartition("digest: ")[2].strip() in helm_4.template(yaml.safe_load(values))
 
 
+def commands_of_page():
+    """The options of `helm install` on the page: with a namespace of the chart's, and with one that exists for its pull secret."""
+    return re.findall(r"^helm install cdom build/release-[\d.]+/cdom-[\d.]+\.tgz (.*)$", (REPO / "docs/install.md").read_text(), re.MULTILINE)
+
+
 def test_the_pages_command_is_taken(helm):
-    [command] = re.findall(r"^helm install cdom build/release-[\d.]+/cdom-[\d.]+\.tgz (.*)$", (REPO / "docs/install.md").read_text(),
-                           re.MULTILINE)
+    command, _ = commands_of_page()
     said = helm.run("install", "cdom", helm.chart, *command.split(), "--dry-run=server")
     assert said.count("image: registry.example.com/cdom-driver:0.2.0\n") == 3  # Controller, preflight and plugin.
 
@@ -367,6 +369,38 @@ def test_a_namespace_without_the_label_of_a_driver_is_refused_with_the_command_t
         cluster.kubectl(*command.split())
         assert "STATUS: pending-install" in helm.run("install", "cdom", helm.chart, "-n", "bare", "--dry-run=server", values=values)
         cluster.kubectl("label", "namespace", "bare", "cdom.dev/driver-")
+
+
+def test_a_namespace_that_exists_for_its_pull_secret_is_taken_when_that_is_said(cluster, helm, removed_later):
+    removed_later({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "cdom-system"}})
+    cluster.kubectl("create", "secret", "docker-registry", "registry", "-n", "cdom-system", "--docker-server=registry.example.com",
+                    "--docker-username=u", "--docker-password=p")
+    assert "exists, and this release did not create it: set namespace.create=false" in helm.refused(
+        "install", "cdom", helm.chart, "-n", "default", "--dry-run=server")
+    _, command = commands_of_page()
+    install = ("install", "cdom", helm.chart, *command.split(), "--dry-run=server")
+    [label] = re.findall(r"kubectl (label namespace cdom-system .*)", helm.refused(*install))
+    assert f"kubectl {label}\n" in (REPO / "docs/install.md").read_text()
+    cluster.kubectl(*label.split())
+    made = helm.run(*install)
+    assert "STATUS: pending-install" in made and "kind: Namespace" not in made
+    assert made.count("imagePullSecrets:\n      - name: registry\n") == 2  # Of controller and plugin.
+    assert "CD_DAEMON_IMAGE_PULL_SECRET_NAMES: \"registry\"\n" in made
+    # It has what the chart's own would have.
+    [own] = [one for one in helm.objects({}) if one["kind"] == "Namespace"]
+    labels = cluster.get("namespace", "cdom-system")["metadata"]["labels"]
+    assert {name: value for name, value in own["metadata"]["labels"].items() if "audit" not in name}.items() <= labels.items()
+
+
+def test_alerts_and_monitors_have_the_labels_and_links_of_the_site(helm_4):
+    values = {"monitoring": {"enabled": True, "labels": {"release": "kps"}, "runbooks": "https://mine.example.org/alerts"}, "rack": True}
+    found = [one for one in helm_4.objects(values, OPERATOR) if one["kind"] in ("PodMonitor", "PrometheusRule")]
+    assert sorted(one["metadata"]["name"] for one in found if one["kind"] == "PodMonitor") == ["cdom-controller", "cdom-kubelet-plugin"]
+    assert {one["metadata"]["labels"]["release"] for one in found} == {"kps"}
+    assert {one["metadata"]["labels"]["app.kubernetes.io/part-of"] for one in found} == {"cdom"}
+    links = [rule["annotations"]["runbook_url"] for one in found if one["kind"] == "PrometheusRule"
+             for group in one["spec"]["groups"] for rule in group["rules"] if "alert" in rule]
+    assert links and [one for one in links if not one.startswith("https://mine.example.org/alerts#cdom")] == []
 
 
 def test_beside_in_a_namespace_without_nvidias_controller_the_notes_warn(helm, removed_later):

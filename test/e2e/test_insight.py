@@ -124,7 +124,7 @@ def world(insight):
 
 def test_objects_for_the_prometheus_operator_are_built(cluster):
     kinds = re.findall(r"^kind: (.*)", cluster.kubectl("kustomize", REPO / "manifests/monitoring"), re.MULTILINE)
-    assert sorted(kinds) == ["ClusterRoleBinding", "ConfigMap", "PodMonitor", "PrometheusRule", "Secret", "ServiceAccount"]
+    assert sorted(kinds) == ["ClusterRoleBinding", "ConfigMap", "PodMonitor", "PodMonitor", "PrometheusRule", "Secret", "ServiceAccount"]
 
 
 def test_prometheus_shows_prices_waste_and_free_nodes(world):

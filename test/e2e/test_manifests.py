@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 from cluster import REPO, Setup
-from kustomizations import beside_a_checkout, built, objects_of, on_top
+from kustomizations import beside_a_checkout, built, objects_of, on_top, settings
 from pages import blocks
 from snapshot import name_of
 from versions import needs_placement
@@ -15,7 +15,7 @@ from versions import needs_placement
 CLUSTER = Setup(nodes=0)
 FOLDERS = ("standalone", "local", "base", "kubelet-plugin", "policies", pytest.param("placement", marks=needs_placement),
            "placement/check", "placement/required", "release-finalizers")
-SITE, SMALL, RACK = range(3)  # The blocks of the page.
+SITE, SMALL, RACK, SECRET = range(4)  # The blocks of the page.
 PLUGIN = "cdom-kubelet-plugin"
 DIGEST = r"registry[.]example[.]org/mine/([a-z-]+)@sha256:[0-9a-f]{64}"
 
@@ -54,6 +54,15 @@ def test_cdoms_daemons_may_patch_pods_and_watch_cliques_and_nothing_else(cluster
     roles = [one for one in found if one["metadata"]["name"] == "compute-domain-daemon-role"]
     assert sorted((rule["verbs"], rule["resources"]) for one in roles for rule in one.get("rules") or []) == [
         (["list", "watch"], ["computedomaincliques"]), (["patch"], ["pods"])]
+
+
+def test_the_pages_patch_gives_all_pods_the_pull_secret(cluster, page):
+    text = blocks("docs/install.md", "yaml")[SECRET] + settings("cdom-settings", "CD_DAEMON_IMAGE_PULL_SECRET_NAMES=registry")
+    found = built(cluster, on_top(page(RACK), "secret", text))
+    secrets = {one["kind"]: one["spec"]["template"]["spec"]["imagePullSecrets"] for one in found if one["kind"] in ("Deployment", "DaemonSet")}
+    assert secrets == {"Deployment": [{"name": "registry"}], "DaemonSet": [{"name": "registry"}]}
+    [data] = [one["data"] for one in found if one["metadata"]["name"].startswith("cdom-settings") and one["kind"] == "ConfigMap"]
+    assert data["CD_DAEMON_IMAGE_PULL_SECRET_NAMES"] == "registry"
 
 
 @pytest.mark.parametrize(("block", "writer", "image"), [(SITE, "daemon", "dra-driver-nvidia-gpu"), (RACK, "controller", "cdom-driver")])

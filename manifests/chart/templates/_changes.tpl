@@ -34,11 +34,19 @@
 {{- end }}
 
 {{- /* Beside NVIDIA's controller that one may lead, which is no reason for an alert. */}}
-{{- define "cdom.alerts" -}}
-{{- if and (eq .object.kind "PrometheusRule") (eq .root.Values.mode "beside") }}
+{{- define "cdom.monitors" -}}
+{{- if has .object.kind (list "PodMonitor" "PrometheusRule") }}
+{{- $_ := set .object.metadata "labels" (merge (deepCopy .root.Values.monitoring.labels) .object.metadata.labels) }}
+{{- end }}
+{{- if eq .object.kind "PrometheusRule" }}
 {{- range .object.spec.groups }}
 {{- $rules := list }}
-{{- range .rules }}{{ if ne (get . "alert") "CdomNoLeader" }}{{ $rules = append $rules . }}{{ end }}{{ end }}
+{{- range .rules }}
+{{- with .annotations }}
+{{- $_ := set . "runbook_url" (printf "%s#%s" $.root.Values.monitoring.runbooks (last (splitList "#" .runbook_url))) }}
+{{- end }}
+{{- if not (and (eq $.root.Values.mode "beside") (eq (toString (get . "alert")) "CdomNoLeader")) }}{{ $rules = append $rules . }}{{ end }}
+{{- end }}
 {{- $_ := set . "rules" $rules }}
 {{- end }}
 {{- end }}

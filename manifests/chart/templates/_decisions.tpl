@@ -6,7 +6,7 @@
 
 {{- /* With the release in it, the namespace exists before the chart's objects do. */}}
 {{- define "cdom.makesNamespace" -}}
-{{- if and (eq .Values.mode "standalone") (ne (include "cdom.namespace" .) .Release.Namespace) }}true{{ end }}
+{{- if and (eq .Values.mode "standalone") .Values.namespace.create (ne (include "cdom.namespace" .) .Release.Namespace) }}true{{ end }}
 {{- end }}
 
 {{- /* Beside NVIDIA's driver its chart has the CRDs, the device classes and the daemons' account. (dict "root" . "value" VALUE) */}}

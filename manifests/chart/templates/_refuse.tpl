@@ -30,8 +30,18 @@
 {{- if ne (get $labels "cdom.dev/driver") "true" }}
 {{- $command := printf "kubectl label namespace %s cdom.dev/driver=true" $namespace }}
 {{- if eq .Values.mode "beside" }}{{ fail (printf "namespace %s needs a label: %s" $namespace $command) }}{{ end }}
-{{- fail (printf "install the release into another namespace than %s, which the chart then creates. Or create it, and run: %s %s"
-      $namespace $command "app.kubernetes.io/part-of=cdom pod-security.kubernetes.io/enforce=privileged") }}
+{{- $command = printf "%s app.kubernetes.io/part-of=cdom pod-security.kubernetes.io/enforce=privileged" $command }}
+{{- if not .Values.namespace.create }}{{ fail (printf "create namespace %s, if it does not exist, and run: %s" $namespace $command) }}{{ end }}
+{{- fail (printf "install the release into another namespace than %s, which the chart then creates. Or create it, and run: %s"
+      $namespace $command) }}
+{{- end }}
+{{- end }}
+{{- /* Helm would say that it cannot import it. One that an uninstalled release kept is this release's again. */}}
+{{- if include "cdom.makesNamespace" . }}
+{{- with lookup "v1" "Namespace" "" $namespace }}
+{{- if ne (get (.metadata.annotations | default dict) "meta.helm.sh/release-name") $.Release.Name }}
+{{- fail (printf "namespace %s exists, and this release did not create it: set namespace.create=false" $namespace) }}
+{{- end }}
 {{- end }}
 {{- end }}
 {{- end }}

@@ -104,6 +104,18 @@ def test_each_query_of_the_dashboards_is_one_and_asks_for_what_there_is(promtool
     assert [one for one in sorted(series) if f"`{one}`" not in METRICS_PAGE + ALERTS_PAGE] == []
 
 
+def test_the_pod_monitor_of_the_plugin_takes_the_port_that_its_pods_have():
+    (monitor,) = documents("monitoring/plugin-pod-monitor.yaml")
+    (plugin,) = (one for one in documents("kubelet-plugin/daemon-set.yaml") if one["kind"] == "DaemonSet")
+    labels = plugin["spec"]["template"]["metadata"]["labels"]
+    assert monitor["spec"]["selector"]["matchLabels"].items() <= labels.items()
+    ports = [port["name"] for container in plugin["spec"]["template"]["spec"]["containers"] for port in container.get("ports", [])]
+    assert [one["port"] for one in monitor["spec"]["podMetricsEndpoints"]] == ports
+    # That of the controller does not take them as well.
+    (controller,) = documents("monitoring/pod-monitor.yaml")
+    assert not controller["spec"]["selector"]["matchLabels"].items() <= labels.items()
+
+
 def test_the_pod_monitor_takes_our_namespaces_as_they_are_from_the_port_that_the_pods_have():
     (monitor,) = documents("monitoring/pod-monitor.yaml")
     (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
