@@ -130,6 +130,7 @@ TEST(Pass, P7_ChildrenTravelSideBySide) {
   for (auto requests = pass.Next(); !requests.empty(); requests = pass.Next()) {
     steps.push_back(requests.size());
     std::vector<MapServer::Reply> replies;
+    replies.reserve(requests.size());
     for (const http::Request& request : requests) replies.push_back(world.server.Serve(request));
     pass.HandleReplies(std::move(replies));
   }
@@ -357,6 +358,7 @@ TEST(Pass, B37_ChangedSettingGoesIntoTheDaemonSetInOneWriteThatIsLocked) {
     ReconcilePass one = next.Start(kUid);
     for (auto requests = one.Next(); !requests.empty(); requests = one.Next()) {
       std::vector<MapServer::Reply> replies;
+      replies.reserve(requests.size());
       for (const http::Request& request : requests) replies.push_back(world.server.Serve(request));
       one.HandleReplies(std::move(replies));
     }
