@@ -215,6 +215,31 @@ TEST(Resume, REV4_Y2_ClaimThatIsTaken_IsReadAgain) {
   }
 }
 
+// A file of a release that kept what claims have for other drivers.
+TEST(Resume, REV4_Y3_FileOfBefore_IsReadAndWhatIsOfOtherDriversIsLeftOut) {
+  std::string v2 = Encode(OneChannel());
+  v2 = v2.substr(v2.find(R"("v2":)") + 5);
+  v2.pop_back();
+  const std::string checksum = R"("checksum":)";
+  const std::size_t at = v2.find(checksum) + checksum.size();
+  v2.replace(at, v2.find(',', at) - at, "0");
+  const std::string deep = std::string(504, '[') + std::string(504, ']');
+  const std::string large = "[" + std::string(10'000, '1') + "]";
+  for (const std::string& parameters : {deep, large}) {
+    const std::string before = R"("config":[)";
+    std::string hostile = v2;
+    const std::string foreign = R"({"source":"FromClaim","opaque":{"driver":"x.example.com",)"
+                                R"("parameters":{"a":)" +
+                                parameters + "}}},";
+    for (int i = 0; i < 31; ++i) hostile.insert(hostile.find(before) + before.size(), foreign);
+    const Resumed resumed = Resume(Sealed("{}", hostile), kBoot);
+    EXPECT_EQ(resumed.from, Resumed::From::kThisBoot) << resumed.why;
+    EXPECT_TRUE(resumed.damaged.empty());
+    EXPECT_EQ(resumed.checkpoint, OneChannel());
+    EXPECT_EQ(Encode(resumed.checkpoint), Encode(OneChannel()));
+  }
+}
+
 TEST(Resume, REV4_Y2_DamagedEntry_LeavesTheOthers) {
   const std::string fine = R"("fine":{"checkpointState":"PrepareStarted","status":{},"name":"f"})";
   const std::string large =
