@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -26,6 +27,7 @@ using base::Fail, base::Result;
 constexpr unsigned kGpusMax = 1024;
 constexpr std::size_t kVersionMax = 32;
 constexpr std::size_t kErrorMax = 100;
+constexpr int kTriesMax = 20;
 
 // Loads the function of that name. Returns false if the library lacks it.
 template <typename Function>
@@ -185,8 +187,13 @@ std::optional<std::string> ResolveIn(const std::string& root, const std::string&
   open_how how = {};
   how.flags = O_PATH | O_CLOEXEC;
   how.resolve = RESOLVE_IN_ROOT;
-  const base::OpenFile file(
-      static_cast<int>(::syscall(SYS_openat2, folder.fd(), path.c_str(), &how, sizeof(how))));
+  int opened = -1;
+  for (int tries = 0; tries < kTriesMax; ++tries) {
+    opened = static_cast<int>(::syscall(SYS_openat2, folder.fd(), path.c_str(), &how, sizeof(how)));
+    // The kernel gives up on ".." in a link while anything is renamed or mounted.
+    if (opened >= 0 || errno != EAGAIN) break;
+  }
+  const base::OpenFile file(opened);
   if (!file.is_open()) return {};
   const auto where = [](const base::OpenFile& open) {
     std::error_code error;
