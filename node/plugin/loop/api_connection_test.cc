@@ -29,6 +29,7 @@ class ApiConnectionTest : public testing::Test {
   // Answers /version when the test says so, and holds all other requests.
   void Serve(RawServer::Connection& connection) {
     if (connection.ReadRequest().find("/version") == std::string::npos) {
+      ++held_;
       connection.WaitForClose();
       ++closed_;
       return;
@@ -40,6 +41,7 @@ class ApiConnectionTest : public testing::Test {
 
   std::latch asked_{1};
   std::latch may_answer_{1};
+  std::atomic<int> held_ = 0;
   std::atomic<int> closed_ = 0;
   RawServer server_{[this](RawServer::Connection& connection) { Serve(connection); }};
   std::string url_ = server_.url();
@@ -85,6 +87,7 @@ TEST_F(ApiConnectionTest, REV4_Y13_RequestInFlight_EndsOnTheEarlierConnection) {
     tasks_.Post([&, done] { answered = done; });
   });
   asked_.wait();
+  EXPECT_TRUE(base::WaitUntil([&] { return held_ > 0; })) << "a watch is open";
   url_ = "http://127.0.0.1:1";
   clock_.Advance(std::chrono::minutes(1));
   connection_.Turn();

@@ -1,6 +1,7 @@
 #include "node/plugin/loop/claim_queue.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include "node/cdi/files.h"
@@ -17,6 +18,8 @@ using base::Result;
 constexpr std::chrono::milliseconds kLockPause{20};
 // Covers the time in which a StatefulSet or a Job replaces a pod on its node.
 constexpr std::chrono::seconds kLabelKept{5};
+constexpr std::chrono::seconds kLookPeriod{5};
+constexpr std::chrono::minutes kLookAfterFailure{1};
 constexpr base::BackoffPolicy kBackoff = {.first = std::chrono::milliseconds(100),
                                           .most = std::chrono::seconds(2)};
 // More steps than the rule ever returns in a row.
@@ -70,7 +73,9 @@ void ClaimQueue::Add(Operation operation, const std::vector<kubelet::ClaimName>&
 }
 
 TimePoint ClaimQueue::Turn() {
-  TimePoint until = TimePoint::max();
+  RestoreLost();
+  const bool has_claims = !state_.checkpoint_file.checkpoint().claims.empty();
+  TimePoint until = has_claims ? look_next_ : TimePoint::max();
   const std::uint64_t saves = state_.saves;
   readiness_.BeginTurn();
   for (ClaimRequest& request : requests_) {
@@ -79,6 +84,43 @@ TimePoint ClaimQueue::Turn() {
   std::erase_if(requests_,
                 [](const ClaimRequest& request) { return request.is_answered && !request.asking; });
   return state_.saves == saves ? until : state_.clock.Now();
+}
+
+void ClaimQueue::RestoreLost() {
+  const TimePoint now = state_.clock.Now();
+  if (now < look_next_) return;
+  look_next_ = now + kLookPeriod;
+  // As it is now: an older instance may write it, too.
+  if (auto locked = state_.checkpoint_file.Lock(); !locked) return;
+  state_.checkpoint_file.Unlock();
+  if (state_.is_superseded() || state_.is_rebuilding()) return;
+  for (const auto& [uid, entry] : state_.checkpoint_file.checkpoint().claims) {
+    const bool is_asked = std::ranges::any_of(
+        requests_, [&](const ClaimRequest& request) { return request.name.uid == uid; });
+    if (is_asked || !HasLost(uid, entry)) continue;
+    requests_.push_back({.operation = Operation::kPrepare,
+                         .name = {.ns = entry.ns, .uid = uid, .name = entry.name},
+                         .batch = std::make_shared<BatchCall>(
+                             1, std::stop_token(), [](const kubelet::Answers&) {}, [] {}),
+                         .since = now,
+                         .called = state_.clock.Wall(),
+                         .restores = true});
+  }
+}
+
+bool ClaimQueue::HasLost(const std::string& uid, const CheckpointClaim& entry) const {
+  const bool is_known = cdi::IsFileSafe(uid) && !entry.name.empty() && !entry.ns.empty();
+  if (entry.state != ClaimState::kCompleted || !is_known) return false;
+  const bool has_devices = std::ranges::any_of(entry.groups, [](const PreparedGroup& group) {
+    return std::ranges::any_of(
+        group.devices, [](const PreparedDevice& device) { return !device.cdi_ids.empty(); });
+  });
+  std::error_code ignored;
+  const std::string file = state_.settings.cdi_folder + "/" + cdi::ClaimFile(uid);
+  if (has_devices && !std::filesystem::exists(file, ignored)) return true;
+  const auto use = UseOf(entry);
+  return use && use->type == DeviceType::kDaemon && IsUid(use->domain) &&
+         !HasDomainFolder(state_.self.folder, use->domain);
 }
 
 void ClaimQueue::AnswerAll(const std::string& error) {
@@ -160,6 +202,10 @@ bool ClaimQueue::KeepsLabel(const ClaimRequest& request) const {
 }
 
 ClaimStep ClaimQueue::DecidePrepare(ClaimRequest& request) {
+  const auto& claims = state_.checkpoint_file.checkpoint().claims;
+  const auto entry = claims.find(request.name.uid);
+  const bool is_prepared = entry != claims.end() && entry->second.state == ClaimState::kCompleted;
+  if (request.restores && !is_prepared) return AnswerKubelet();  // It was unprepared.
   const NodeObservation observed = Observe(request);
   FetchMissing(request, observed);
   // Without the host no claim can be prepared, so the claim is not used.
@@ -342,6 +388,13 @@ void ClaimQueue::Answer(ClaimRequest& request, const AnswerKubelet& answer) {
   const bool done = answer.error.empty();
   const auto level = request.is_withdrawn() ? base::LogLevel::kInfo : base::LogLevel::kError;
   const std::string claim = request.name.ns + "/" + request.name.name;
+  if (request.restores) {
+    if (!done && !request.is_withdrawn()) look_next_ = state_.clock.Now() + kLookAfterFailure;
+    state_.logger.Log(done ? base::LogLevel::kInfo : level, "Restored the files of a claim",
+                      {{"claim", claim}, {"uid", request.name.uid}, {"err", answer.error}});
+    request.batch.reset();
+    return;
+  }
   if (done) {
     state_.logger.Info(prepares ? "Prepared a claim" : "Unprepared a claim",
                        {{"claim", claim}, {"uid", request.name.uid}});

@@ -63,6 +63,7 @@ class ClaimQueue {
     bool domain_gone = false;
     bool is_overtaken = false;  // The kubelet has asked for the opposite since.
     bool is_answered = false;
+    bool restores = false;  // Nobody asked: files of a prepared claim were lost.
     std::string logged_reason = {};
 
     [[nodiscard]] bool is_withdrawn() const {
@@ -74,6 +75,9 @@ class ClaimQueue {
     }
   };
 
+  // Prepares prepared claims again whose files were lost: containers may start again in place.
+  void RestoreLost();
+  [[nodiscard]] bool HasLost(const std::string& uid, const CheckpointClaim& entry) const;
   // Executes steps until the claim waits or is answered. Returns when to call it again.
   [[nodiscard]] TimePoint Advance(ClaimRequest& request);
   [[nodiscard]] ClaimStep Decide(ClaimRequest& request);
@@ -102,6 +106,7 @@ class ClaimQueue {
   // References stay valid until a request is answered and has nothing in flight.
   std::list<ClaimRequest> requests_;
   bool took_back_ = false;
+  TimePoint look_next_ = {};
 };
 
 }  // namespace plugin

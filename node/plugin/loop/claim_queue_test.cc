@@ -130,6 +130,47 @@ TEST_F(ClaimQueueTest, REV4_P11_PreparedDaemon_IsAnsweredOnceAllItsFilesExist) {
   EXPECT_TRUE(HasDomainFolder(settings_.Folder(), kDomain));
 }
 
+TEST_F(ClaimQueueTest, REV4_P11_LostFolderOfAPreparedDaemon_ComesBackThoughNobodyAsks) {
+  settings_.config_template = folder_ + "/template";
+  std::ofstream(settings_.config_template) << "A=1\n";
+  Note(DeviceType::kDaemon, {"k=1"});
+  PutSpec();
+  static_cast<void>(queue_->Turn());
+  ASSERT_TRUE(HasDomainFolder(settings_.Folder(), kDomain));
+  fs::remove_all(settings_.Folder() + "/domains");
+  ASSERT_FALSE(HasDomainFolder(settings_.Folder(), kDomain));
+  EXPECT_LE(queue_->Turn(), clock_.Now() + std::chrono::seconds(5));
+  clock_.Advance(std::chrono::seconds(5));
+  static_cast<void>(queue_->Turn());
+  EXPECT_TRUE(HasDomainFolder(settings_.Folder(), kDomain));
+  EXPECT_EQ(log_.Count("Restored the files of a claim"), 2U);
+  clock_.Advance(std::chrono::seconds(5));
+  static_cast<void>(queue_->Turn());
+  EXPECT_EQ(log_.Count("Restored the files of a claim"), 2U) << "all are there";
+}
+
+TEST_F(ClaimQueueTest, REV4_P11_LostFileThatCannotBeMade_IsTriedAgainAfterAMinute) {
+  Note(DeviceType::kChannel, {"k=1"});
+  static_cast<void>(queue_->Turn());
+  clock_.Advance(std::chrono::seconds(40));
+  static_cast<void>(queue_->Turn());
+  EXPECT_EQ(log_.Count("Restored the files of a claim claim=ns/c"), 1U);
+  EXPECT_EQ(queue_->Turn(), clock_.Now() + std::chrono::minutes(1));
+}
+
+TEST_F(ClaimQueueTest, REV4_P11_ClaimThatIsTakenBackIsNotRestored) {
+  Note(DeviceType::kDaemon, {"k=1"});
+  static_cast<void>(queue_->Turn());
+  Ask(Operation::kUnprepare);
+  static_cast<void>(queue_->Turn());
+  ASSERT_TRUE(answers_);
+  EXPECT_EQ(answers_->at(kUid).error, "");
+  clock_.Advance(std::chrono::minutes(2));
+  static_cast<void>(queue_->Turn());
+  EXPECT_TRUE(state_->checkpoint_file.checkpoint().claims.empty());
+  EXPECT_FALSE(HasSpec());
+}
+
 TEST_F(ClaimQueueTest, H9_WhatItWaitsForIsAnsweredAt40Seconds) {
   Ask(Operation::kPrepare);
   const TimePoint until = queue_->Turn();
