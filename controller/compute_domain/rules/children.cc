@@ -241,9 +241,6 @@ std::optional<Action> PlanCreation(const Observed& observed, const Child& child)
   }
   const NameCheck& name = observed.evidence.NameOf(child.kind, child.key);
   if (name.is == NameCheck::Is::kNotAsked || name.is == NameCheck::Is::kFree) {
-    if (child.kind == Kind::kDaemonSet) {
-      if (auto read = ReadBeforeNamesChange(observed)) return read;
-    }
     return Create{.kind = child.kind, .key = child.key, .object = child.render(observed).object};
   }
   if (name.is == NameCheck::Is::kTaken) return ReadTaken{.kind = child.kind, .key = child.key};

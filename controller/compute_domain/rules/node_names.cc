@@ -22,9 +22,7 @@ NodeNames Recorded(const Observed& observed) {
                           [&](const api::DaemonSet& set) {
                             return set.has_own_names && IsDaemonSet(observed, set);
                           }) ||
-      std::ranges::any_of(observed.children.daemon_pods, &api::DaemonPod::has_own_names) ||
-      (observed.evidence.daemon_pods &&
-       std::ranges::any_of(*observed.evidence.daemon_pods, &api::DaemonPod::has_own_names));
+      std::ranges::any_of(observed.children.daemon_pods, &api::DaemonPod::has_own_names);
   return is_own ? NodeNames::kOfDomain : NodeNames::kShared;
 }
 
@@ -51,21 +49,12 @@ NodeNames NodeNamesOf(const Observed& observed) {
   const NodeNames recorded = Recorded(observed);
   const NodeNames wanted = Wanted(observed);
   if (recorded == wanted) return wanted;
-  const auto& read = observed.evidence.daemon_pods;
-  const bool is_new =
-      !HasDaemonSet(observed) && observed.children.daemon_pods.empty() && (!read || read->empty());
+  const bool is_new = !HasDaemonSet(observed) && observed.children.daemon_pods.empty();
   return is_new || IsIdle(observed) ? wanted : recorded;
 }
 
 std::optional<Action> ReadBeforeNamesChange(const Observed& observed) {
-  if (!HasDaemonSet(observed)) {
-    // Daemons that are left may run, and their pods alone say with which names.
-    const bool is_unknown = !observed.domain->status.nodes.empty() &&
-                            !observed.facts.views.ProblemOf(Kind::kDaemonPod).empty() &&
-                            !observed.evidence.daemon_pods;
-    return is_unknown ? std::optional<Action>(ReadDaemons{}) : std::nullopt;
-  }
-  if (NodeNamesOf(observed) == Recorded(observed)) return {};
+  if (!HasDaemonSet(observed) || NodeNamesOf(observed) == Recorded(observed)) return {};
   if (!observed.evidence.daemon_pods) return ReadDaemons{};
   if (!observed.evidence.claims) return ReadClaims{.ns = observed.domain->meta.key.ns};
   return {};

@@ -17,9 +17,8 @@ namespace compute_domain {
 
 [[nodiscard]] daemon_set::NodeNames NodeNamesOf(const Observed& observed);
 
-// Returns the live read that must show that no daemon runs before the DaemonSet gets other names,
-// or, before it is created again, with which names its daemons run. Empty if nothing is left to
-// read, or if its names do not change.
+// Returns the live read that must show that no daemon runs before the DaemonSet gets other names.
+// Empty if nothing is left to read, or if its names do not change.
 [[nodiscard]] std::optional<Action> ReadBeforeNamesChange(const Observed& observed);
 
 // Returns `memory.rendered.daemon_set`. Empty if it was rendered with other names.

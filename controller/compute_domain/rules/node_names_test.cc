@@ -54,24 +54,6 @@ TEST(NodeNames, REV4_Y12_DaemonSetThatIsMadeAgainUnderAJobKeepsTheNames) {
   EXPECT_EQ(NodeNamesOf(observed), NodeNames::kOfDomain);
 }
 
-TEST(NodeNames, REV4_Y12_DaemonSetIsNotMadeAgainWhileNobodyKnowsTheNamesOfItsDaemons) {
-  const Observed job = OfBefore();
-  Observed blind = OfBefore();
-  blind.children.daemon_sets.clear();
-  blind.children.daemon_pods.clear();
-  blind.facts.views.problems[Kind::kDaemonPod] = "500";
-  EXPECT_EQ(Actions<ReadDaemons>(PlanChildren(blind)).size(), 1U);
-  EXPECT_TRUE(Actions<Create>(PlanChildren(blind)).empty());
-  blind.evidence.daemon_pods = job.children.daemon_pods;
-  EXPECT_EQ(Actions<Create>(PlanChildren(blind)).size(), 1U);
-  EXPECT_EQ(NodeNamesOf(blind), NodeNames::kShared);
-  blind.evidence.daemon_pods->front().has_own_names = true;
-  EXPECT_EQ(NodeNamesOf(blind), NodeNames::kOfDomain);
-  blind.evidence.daemon_pods.reset();
-  blind.domain->status.nodes.clear();
-  EXPECT_EQ(Actions<Create>(PlanChildren(blind)).size(), 1U) << "it never had a daemon";
-}
-
 TEST(NodeNames, REV4_Y12_DaemonSetOfAnotherDomainRecordsNothingForThisOne) {
   Observed observed = OfBefore();
   observed.children.daemon_sets.front().has_own_names = true;
