@@ -207,7 +207,7 @@ Memory NextMemory(const Observed& observed, const Instant& instant) {
   next.unlabelled_since =
       StillSo(UnlabelledNodes(observed, observed.children.claims), before.unlabelled_since, now);
   next.silent_since = FindSilentNodes(observed, before.silent_since, now);
-  next.imex_of_jobs = FindImexOfJobs(observed, before.imex_of_jobs, now);
+  next.imex_of_jobs = FindImexOfJobs(observed, before.imex_of_jobs, instant);
   next.restart_is_known = SaysRestarted(observed) || AnyRestarted(next.imex_of_jobs);
   next.claims_are_labelled = AreClaimsLabelled(observed);
   KeepUses(observed, next.lists_claim);

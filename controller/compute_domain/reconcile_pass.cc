@@ -410,14 +410,15 @@ void ReconcilePass::KeepMemoryShared() {
   // The write of this pass may have shown that it drops them.
   const bool is_new = observed_.facts.status_is_pruned && !status_->memory_shared;
   if (is_new) status_->memory_shared = MakePlanner().PlanStatus().memory_shared;
-  const Verdict shared = status_->memory_shared.value_or(Verdict());
+  // While it is tried whether the CRD keeps them by now, nothing is new.
+  if (!status_->memory_shared) return;
+  const Verdict& shared = *status_->memory_shared;
   Memory& memory = observed_.memory;
   const bool is_same =
       memory.memory_shared == shared.status && memory.memory_shared_reason == shared.reason;
   if (is_same) return;
   memory.memory_shared = shared.status;
   memory.memory_shared_reason = shared.reason;
-  if (!status_->memory_shared) return;
   reconciler_.logger_.Info("MemoryShared", {{"domain", DomainName()},
                                             {"uid", observed_.uid},
                                             {"status", memory.memory_shared},

@@ -38,7 +38,6 @@ double ReadyMembers(const ComputeDomain& domain) {
   return static_cast<double>(std::ranges::count_if(domain.status.nodes, &api::Member::ready));
 }
 
-// Returns the number of ready members whose node is expected to leave.
 // Returns the value of a condition's status. Empty if it is neither True nor False.
 std::optional<double> ValueOf(std::string_view status) {
   if (status == "True") return 1;
@@ -46,6 +45,7 @@ std::optional<double> ValueOf(std::string_view status) {
   return {};
 }
 
+// Returns the number of ready members whose node is expected to leave.
 double LeavingMembers(const DomainView& view, const std::vector<std::string>& taints) {
   std::set<std::string_view> ready;
   for (const api::Member& member : view.domain->status.nodes) {

@@ -431,17 +431,26 @@ std::size_t ControllersSince(const ApiServer& server, Time time) {
 Violations LostMemoryIsTold(const ApiServer& server, const Fabric& fabric) {
   Complaints report("I10 LostMemoryIsTold");
   const ObjectStore& store = server.store();
+  std::map<std::string, std::string> cliques;  // By node.
+  for (const ImexEvent& event : fabric.events()) {
+    cliques[event.container.node] = event.container.clique;
+  }
   for (const auto& [key, domain] : store.Live(Kind::kComputeDomain)) {
     if (domain->deleting()) continue;
     bool may_be_lost = false;
     std::string lost_on;
     for (const Restart& restart : RestartsOf(fabric, domain->uid())) {
       const auto served = ServedBefore(store.history(), *domain, restart);
-      const bool is_left = std::ranges::any_of(store.Live(Kind::kClaim), [&](const auto& item) {
-        return IsConsumer(*item.second, *domain) &&
-               AllocatedAt(store.history(), *item.second) <= restart.ended;
-      });
-      if (served <= std::chrono::microseconds(0) || !is_left) continue;
+      // Whether a pod is left that was in its clique before that time.
+      const auto is_left = [&](Time before) {
+        return std::ranges::any_of(store.Live(Kind::kClaim), [&](const auto& item) {
+          return IsConsumer(*item.second, *domain) &&
+                 cliques[AllocatedNode(*item.second)] == restart.start->container.clique &&
+                 AllocatedAt(store.history(), *item.second) <= before;
+        });
+      };
+      // When exactly a controller saw a claim and a start is not known.
+      if (served <= std::chrono::microseconds(0) || !is_left(restart.start->time + kLate)) continue;
       may_be_lost = true;
       const DaemonContainer& container = restart.start->container;
       const ObjectPtr pod = PodOfClient(store.history(), std::string(kClient) + container.pod.name);

@@ -8,6 +8,7 @@
 #include "controller/compute_domain/model/daemon_pods.h"
 #include "controller/compute_domain/model/ownership.h"
 #include "controller/compute_domain/status/explanation/usage.h"
+#include "pkg/base/rfc3339.h"
 
 namespace compute_domain {
 
@@ -42,6 +43,21 @@ const kube::Condition* SaidOfMemory(const Observed& observed) {
   return observed.domain ? observed.domain->status.Find(api::kConditionMemoryShared) : nullptr;
 }
 
+// IMEX was started again: all pods in its clique that used the domain before lost what they shared.
+struct Loss {
+  std::optional<std::string> clique = {};  // Empty if it is not known.
+  base::Clock::TimePoint until = {};
+};
+
+Loss LossOf(const api::DaemonPod& pod, const Instant& now) {
+  const auto started = base::ParseTime(pod.imex->started);
+  // Its time has whole seconds.
+  const auto ago =
+      started ? now.wall - *started - std::chrono::seconds(1) : std::chrono::seconds(0);
+  return {.clique = pod.clique,
+          .until = now.monotonic - std::chrono::duration_cast<std::chrono::nanoseconds>(ago)};
+}
+
 }  // namespace
 
 ImexTrouble ImexTroubleOf(const api::DaemonPod& pod) {
@@ -55,7 +71,7 @@ ImexTrouble ImexTroubleOf(const api::DaemonPod& pod) {
 
 std::map<std::string, ImexOfJob> FindImexOfJobs(const Observed& observed,
                                                 const std::map<std::string, ImexOfJob>& before,
-                                                base::Clock::TimePoint now) {
+                                                const Instant& now) {
   // A report that is older than the container is about an IMEX that has ended. Both times are in
   // UTC and have seconds, so texts compare as times do.
   const auto reports = [](const api::DaemonPod& pod) {
@@ -67,10 +83,10 @@ std::map<std::string, ImexOfJob> FindImexOfJobs(const Observed& observed,
   constexpr std::hash<std::string> kHash;
   const PodByNode pods = PodsThatCount(observed);
   std::map<std::string, ImexOfJob> jobs;
-  bool is_news = false;
+  std::vector<Loss> losses;
   for (const api::ResourceClaim& claim : observed.children.claims) {
     if (!IsInUse(observed, claim)) continue;
-    ImexOfJob job = {.claim = kHash(claim.meta.uid), .since = now};
+    ImexOfJob job = {.claim = kHash(claim.meta.uid), .since = now.monotonic};
     const auto known = before.find(claim.node);
     if (known != before.end() && known->second.claim == job.claim) job = known->second;
     job.is_elsewhere = job.is_elsewhere || another_says_so;
@@ -78,19 +94,25 @@ std::map<std::string, ImexOfJob> FindImexOfJobs(const Observed& observed,
     // daemon that serves on a node without the label served the previous job.
     const auto node = observed.nodes.find(claim.node);
     const bool is_labelled = node != observed.nodes.end() && node->second.domain == observed.uid;
-    if (!is_labelled && !job.is_another && now - job.since < kIsNew) job.began.reset();
+    if (!is_labelled && !job.is_another && now.monotonic - job.since < kIsNew) job.began.reset();
     const auto pod = pods.find(claim.node);
     // Pods start when their daemon serves. A daemon that does not serve may be another one.
     if (is_labelled && pod != pods.end() && Serves(*pod->second) && reports(*pod->second)) {
       const std::size_t started = kHash(pod->second->imex->started);
       if (!job.began) job.began = started;
-      is_news = is_news || (job.began != started && !job.is_another);
+      if (job.began != started && !job.is_another) losses.push_back(LossOf(*pod->second, now));
       if (job.began != started) job.is_another = true;
     }
     jobs.emplace(claim.node, job);
   }
-  // All pods of that time lost what they shared, also those on other nodes.
-  for (auto& [node, job] : jobs) job.is_elsewhere = job.is_elsewhere || is_news;
+  for (auto& [node, job] : jobs) {
+    const auto pod = pods.find(node);
+    const auto clique = pod == pods.end() ? std::nullopt : pod->second->clique;
+    job.is_elsewhere =
+        job.is_elsewhere || std::ranges::any_of(losses, [&](const Loss& loss) {
+          return job.since <= loss.until && (!clique || !loss.clique || clique == loss.clique);
+        });
+  }
   return jobs;
 }
 

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "controller/compute_domain/model/action.h"
 #include "controller/compute_domain/model/daemon_pods.h"
 #include "controller/compute_domain/model/observed.h"
 #include "controller/compute_domain/status/explanation/warnings.h"
@@ -30,10 +31,10 @@ struct ImexTrouble {
 // IMEX also starts after the claim was created, allocated and reserved. So a new process takes the
 // instance that it finds as the first. But if the condition MemoryShared has the reason and this
 // process does not know why, another one does: the reason is kept for all claims in use then. Two
-// leaders with different memories agree so.
+// leaders with different memories agree so. The claims of the same clique that were in use before
+// the restart lost their part, too.
 [[nodiscard]] std::map<std::string, ImexOfJob> FindImexOfJobs(
-    const Observed& observed, const std::map<std::string, ImexOfJob>& before,
-    base::Clock::TimePoint now);
+    const Observed& observed, const std::map<std::string, ImexOfJob>& before, const Instant& now);
 
 // Returns whether the condition MemoryShared says that IMEX was restarted under a job.
 [[nodiscard]] bool SaysRestarted(const Observed& observed);

@@ -16,9 +16,9 @@ using Jobs = std::map<std::string, ImexOfJob>;
 using Change = std::function<void(Observed&)>;
 
 constexpr const char* kFirst = "2026-01-01T11:10:00Z";
-base::Clock::TimePoint Time() { return fixtures::Now().monotonic; }
+Instant Time() { return fixtures::Now(); }
 
-constexpr const char* kAgain = "2026-01-01T11:50:00Z";
+constexpr const char* kAgain = "2026-01-01T12:00:30Z";
 
 // Daemons of ours, whose IMEX was started before the pods of the workload were.
 Observed WithAJob() {
@@ -38,11 +38,12 @@ void StartAgain(Observed& observed) { PodOf(observed).imex->started = kAgain; }
 std::string SaidAfter(const std::vector<Change>& changes,
                       std::chrono::seconds every = std::chrono::minutes(1)) {
   Observed observed = WithAJob();
-  auto now = fixtures::Now().monotonic;
+  Instant now = fixtures::Now();
   Jobs jobs = FindImexOfJobs(observed, {}, now);
   for (const Change& change : changes) {
     change(observed);
-    jobs = FindImexOfJobs(observed, jobs, now += every);
+    now = {.monotonic = now.monotonic + every, .wall = now.wall + every};
+    jobs = FindImexOfJobs(observed, jobs, now);
   }
   observed.memory.imex_of_jobs = jobs;
   const std::optional<SharingIssue> issue = FindRestarted(observed);
@@ -90,6 +91,33 @@ TEST(FindRestarted, REV4_1_ItIsSaidUntilEachPodOfThatTimeHasEnded) {
   EXPECT_FALSE(says({StartAgain, replace("node-0"), replace("node-1")}));
   EXPECT_FALSE(
       says({StartAgain, replace("node-1"), replace("node-1", "later"), replace("node-0")}));
+}
+
+TEST(FindRestarted, REV4_1_PodThatCameAfterTheRestartOrIsInAnotherCliqueLostNothing) {
+  const auto says = [](const std::vector<Change>& changes) {
+    return SaidAfter(changes).starts_with("ImexRestartedUnderJob");
+  };
+  const Change down = [](Observed& o) { PodOf(o).ready = false; };
+  const Change next_peer = [](Observed& o) {
+    for (auto& claim : o.children.claims) {
+      if (claim.node == "node-1") claim.meta.uid += "-next";
+    }
+  };
+  const Change up = [](Observed& o) {
+    PodOf(o).ready = true;
+    StartAgain(o);
+  };
+  const Change next = [](Observed& o) {
+    for (auto& claim : o.children.claims) {
+      if (claim.node == "node-0") claim.meta.uid += "-next";
+    }
+  };
+  // It was started again in the first minute, and the peer's next pod came in the second.
+  EXPECT_TRUE(says({down, next_peer, up}));
+  EXPECT_FALSE(says({down, next_peer, up, next}));
+  EXPECT_TRUE(says({StartAgain, next})) << "the peer was there before";
+  const Change other_clique = [](Observed& o) { o.children.daemon_pods[1].clique = "c9.0"; };
+  EXPECT_FALSE(says({other_clique, StartAgain, next}));
 }
 
 TEST(FindRestarted, REV4_1_ReportOfAContainerThatHasEndedIsNotWhatTheNextPodsBeganWith) {
