@@ -694,6 +694,17 @@ TEST(PlanReconcile, R2_DomainWhoseCliqueIsMissingIsReadLiveOnce) {
   EXPECT_EQ(Actions<Create>(made).size(), 1U);
 }
 
+TEST(PlanReconcile, REV4_1_WhatTheCrdDropsOfMemorySharedIsPlanned) {
+  Observed observed = Converged();
+  const auto shared = [&] {
+    return Planner(observed, fixtures::Now(), kRules).PlanStatus().memory_shared;
+  };
+  EXPECT_FALSE(shared()) << "the condition is written";
+  observed.facts.status_is_pruned = true;
+  ASSERT_TRUE(shared());
+  EXPECT_EQ(shared()->status, "True");
+}
+
 TEST(PlanReconcile, REV3_F6_PausedDomainGivesItsPlaceInTheRolloutBack) {
   Observed observed = Converged();
   observed.domain->paused = "true";

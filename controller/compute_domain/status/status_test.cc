@@ -527,6 +527,16 @@ TEST(DecideStatus, G12_MembersOfTwoCliquesAreCountedUnlessThatIsMeant) {
        "All 3/3 members are ready. Members in use are in 2 cliques" + kTwoCliques +
            "Pods share no memory across cliques; no clique has 3 nodes (largest: 2). Run at most "
            "2 pods, or label the domain cdom.dev/placement=any if this is meant."},
+      {"a clique could have them all",
+       [](Observed& o) {
+         Spread(o);
+         o.others.capacity = {{kCliqueId, {.free = 1, .held = 2}}};
+       },
+       "True", "SpansCliques",
+       "All 3/3 members are ready. Members in use are in 2 cliques" + kTwoCliques +
+           "Pods share no memory across cliques; to have them in one, label the domain "
+           "cdom.dev/placement=clique and start the job again. Label it cdom.dev/placement=any if "
+           "this is meant."},
       {"the label allows several",
        [](Observed& o) {
          Spread(o);

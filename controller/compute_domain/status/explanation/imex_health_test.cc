@@ -118,6 +118,13 @@ TEST(FindRestarted, REV4_1_PodThatCameAfterTheRestartOrIsInAnotherCliqueLostNoth
   EXPECT_TRUE(says({StartAgain, next})) << "the peer was there before";
   const Change other_clique = [](Observed& o) { o.children.daemon_pods[1].clique = "c9.0"; };
   EXPECT_FALSE(says({other_clique, StartAgain, next}));
+  // What is not known may be so.
+  const Change no_pod = [](Observed& o) { o.children.daemon_pods.pop_back(); };
+  EXPECT_TRUE(says({no_pod, StartAgain, next}));
+  const Change no_clique = [](Observed& o) { PodOf(o).clique.reset(); };
+  EXPECT_TRUE(says({no_clique, StartAgain, next}));
+  const Change some_time = [](Observed& o) { PodOf(o).imex->started = "some time"; };
+  EXPECT_TRUE(says({some_time, next}));
 }
 
 TEST(FindRestarted, REV4_1_ReportOfAContainerThatHasEndedIsNotWhatTheNextPodsBeganWith) {
