@@ -206,6 +206,11 @@ TEST(FindFullClique, REV3_W6_JobThatNoOtherCliqueCanHoldNow_Waits) {
   Observed observed = Placed(2, 1);
   observed.others.capacity[kOtherCliqueId] = {.free = 3, .held = 2};
   EXPECT_EQ(AdviceFor(observed), "Wait for nodes there: no other clique has 4 free nodes now.");
+  observed = Placed(2, 1);
+  observed.others.capacity[kOtherCliqueId].placement = {.domains = {fixtures::kOtherUid},
+                                                        .exclusive = fixtures::kOtherUid};
+  EXPECT_EQ(AdviceFor(observed), "Wait for nodes there: no other clique has 4 free nodes now.")
+      << "another domain has it to itself";
 }
 
 TEST(FindFullClique, REV4_P12_NodesOnWhichThePodsMayNotRunAreNoRoom) {
