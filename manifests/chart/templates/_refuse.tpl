@@ -36,12 +36,4 @@
       $namespace $command) }}
 {{- end }}
 {{- end }}
-{{- /* Helm would say that it cannot import it. One that an uninstalled release kept is this release's again. */}}
-{{- if include "cdom.makesNamespace" . }}
-{{- with lookup "v1" "Namespace" "" $namespace }}
-{{- if ne (get (.metadata.annotations | default dict) "meta.helm.sh/release-name") $.Release.Name }}
-{{- fail (printf "namespace %s exists, and this release did not create it: set namespace.create=false" $namespace) }}
-{{- end }}
-{{- end }}
-{{- end }}
 {{- end }}
