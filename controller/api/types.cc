@@ -492,7 +492,7 @@ bool Tolerates(const Toleration& toleration, std::string_view taint) {
   const std::string_view key = KeyOfTaint(taint);
   const std::string_view value = taint.substr(0, end).substr(std::min(key.size() + 1, end));
   return toleration.key.empty() ||
-         (toleration.key == key && toleration.value.value_or(std::string(value)) == value);
+         (toleration.key == key && (!toleration.value || *toleration.value == value));
 }
 
 // Devices that are parts of a GPU have another type. While a plugin replaces its slices, there are

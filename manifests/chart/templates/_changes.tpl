@@ -33,7 +33,8 @@
 {{- end }}
 {{- end }}
 
-{{- /* Beside NVIDIA's controller that one may lead, which is no reason for an alert. */}}
+{{- /* Labels by which a Prometheus selects, and the page to which alerts link. Beside NVIDIA's controller that one may lead, which is
+  no reason for an alert. */}}
 {{- define "cdom.monitors" -}}
 {{- if has .object.kind (list "PodMonitor" "PrometheusRule") }}
 {{- $_ := set .object.metadata "labels" (merge (deepCopy .root.Values.monitoring.labels) .object.metadata.labels) }}

@@ -111,13 +111,9 @@ void ClaimQueue::RestoreLost() {
 bool ClaimQueue::HasLost(const std::string& uid, const CheckpointClaim& entry) const {
   const bool is_known = cdi::IsFileSafe(uid) && !entry.name.empty() && !entry.ns.empty();
   if (entry.state != ClaimState::kCompleted || !is_known) return false;
-  const bool has_devices = std::ranges::any_of(entry.groups, [](const PreparedGroup& group) {
-    return std::ranges::any_of(
-        group.devices, [](const PreparedDevice& device) { return !device.cdi_ids.empty(); });
-  });
   std::error_code ignored;
   const std::string file = state_.settings.cdi_folder + "/" + cdi::ClaimFile(uid);
-  if (has_devices && !std::filesystem::exists(file, ignored)) return true;
+  if (NamesCdiDevices(entry) && !std::filesystem::exists(file, ignored)) return true;
   const auto use = UseOf(entry);
   return use && use->type == DeviceType::kDaemon && IsUid(use->domain) &&
          !HasDomainFolder(state_.self.folder, use->domain);
@@ -390,8 +386,10 @@ void ClaimQueue::Answer(ClaimRequest& request, const AnswerKubelet& answer) {
   const std::string claim = request.name.ns + "/" + request.name.name;
   if (request.restores) {
     if (!done && !request.is_withdrawn()) look_next_ = state_.clock.Now() + kLookAfterFailure;
-    state_.logger.Log(done ? base::LogLevel::kInfo : level, "Restored the files of a claim",
-                      {{"claim", claim}, {"uid", request.name.uid}, {"err", answer.error}});
+    state_.logger.Log(
+        done ? base::LogLevel::kInfo : level,
+        done ? "Restored the files of a claim" : "Restoring the files of a claim failed",
+        {{"claim", claim}, {"uid", request.name.uid}, {"err", answer.error}});
     request.batch.reset();
     return;
   }

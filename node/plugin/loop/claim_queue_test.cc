@@ -154,7 +154,7 @@ TEST_F(ClaimQueueTest, REV4_P11_LostFileThatCannotBeMade_IsTriedAgainAfterAMinut
   static_cast<void>(queue_->Turn());
   clock_.Advance(std::chrono::seconds(40));
   static_cast<void>(queue_->Turn());
-  EXPECT_EQ(log_.Count("Restored the files of a claim claim=ns/c"), 1U);
+  EXPECT_EQ(log_.Count("Restoring the files of a claim failed claim=ns/c"), 1U);
   EXPECT_EQ(queue_->Turn(), clock_.Now() + std::chrono::minutes(1));
 }
 

@@ -65,11 +65,7 @@ std::optional<ClaimStep> RestoreShared(const CheckpointClaim& entry,
 
 // Returns whether containers find the claim's devices: in its CDI file, or because it has none.
 bool IsResolvable(const CheckpointClaim& entry, const NodeObservation& observed) {
-  if (observed.spec) return true;
-  return std::ranges::none_of(entry.groups, [](const PreparedGroup& group) {
-    return std::ranges::any_of(
-        group.devices, [](const PreparedDevice& device) { return !device.cdi_ids.empty(); });
-  });
+  return observed.spec || !NamesCdiDevices(entry);
 }
 
 // Writes the spec of a prepared claim again if it was lost: containers may restart. No answer names
@@ -229,6 +225,13 @@ void Abort(CheckpointClaim& entry, const CheckpointAborted& step, base::Clock::W
   entry.state = ClaimState::kAborted;
   entry.groups.clear();
   entry.aborted_at = base::FormatSeconds(now + std::chrono::seconds(step.has_elder ? 1 : 0));
+}
+
+bool NamesCdiDevices(const CheckpointClaim& claim) {
+  return std::ranges::any_of(claim.groups, [](const PreparedGroup& group) {
+    return std::ranges::any_of(
+        group.devices, [](const PreparedDevice& device) { return !device.cdi_ids.empty(); });
+  });
 }
 
 std::optional<Use> UseOf(const CheckpointClaim& claim) {

@@ -123,6 +123,9 @@ void Abort(CheckpointClaim& entry, const CheckpointAborted& step, base::Clock::W
 [[nodiscard]] ClaimStep Unprepare(const NodeIdentity& self, const std::string& uid,
                                   const Checkpoint& checkpoint, const NodeObservation& observed);
 
+// Returns whether the claim's answer names devices of CDI files.
+[[nodiscard]] bool NamesCdiDevices(const CheckpointClaim& claim);
+
 // The use of a claim in the checkpoint.
 struct Use {
   DeviceType type = DeviceType::kChannel;
