@@ -71,6 +71,14 @@ std::vector<Kind> AllBut(const std::set<Kind>& left_out) {
   return kinds;
 }
 
+// Returns the first term of the pod's required affinity to other pods. Null if it has none.
+const Value& PeersOf(const Object& pod) {
+  static const Value kNone;
+  const Value& terms = At(
+      pod["spec"], {"affinity", "podAffinity", "requiredDuringSchedulingIgnoredDuringExecution"});
+  return terms.items().empty() ? kNone : terms.items().front();
+}
+
 // A pod that will not run again, or never did.
 bool IsDone(const Object& pod) {
   return IsTerminal(pod) || (pod.deleting() && pod["spec"]["nodeName"].AsString().empty());
@@ -368,7 +376,7 @@ bool Scheduler::Schedule(const Object& pod) {
 bool Scheduler::Fits(const Object& pod, const Object& node) const {
   const std::string target = TargetNode(pod);
   if (!target.empty() && target != node.key().name) return false;
-  if (!MatchesLabels(node, pod["spec"]["nodeSelector"])) return false;
+  if (!MatchesLabels(node, pod["spec"]["nodeSelector"]) || !IsNearItsPeers(pod, node)) return false;
   const Value& spec = pod["spec"];
   if (!ToleratesAll(spec, node, "NoSchedule") || !ToleratesAll(spec, node, "NoExecute")) {
     return false;
@@ -377,6 +385,27 @@ bool Scheduler::Fits(const Object& pod, const Object& node) const {
   const Value not_ready = Value::Object({{"key", kNotReady}, {"effect", "NoExecute"}});
   return FindCondition(node.value(), "Ready")["status"].AsString() == "True" ||
          Tolerates(spec, not_ready);
+}
+
+bool Scheduler::IsNearItsPeers(const Object& pod, const Object& node) const {
+  const Value& term = PeersOf(pod);
+  if (term.IsNull()) return true;
+  const std::string& topology = term["topologyKey"].AsString();
+  const auto place_of = [&](const Object& object) -> const std::string& {
+    return object["metadata"]["labels"][topology].AsString();
+  };
+  const std::string& place = place_of(node);
+  if (place.empty()) return false;
+  const Value& labels = term["labelSelector"]["matchLabels"];
+  bool has_peers = false;
+  for (const auto& [key, peer] : store().Live(Kind::kPod)) {
+    const std::string& where = (*peer)["spec"]["nodeName"].AsString();
+    if (where.empty() || key.ns != pod.key().ns || !MatchesLabels(*peer, labels)) continue;
+    const ObjectPtr its_node = store().Get(Kind::kNode, {.name = where});
+    if (its_node && place_of(*its_node) == place) return true;
+    has_peers = true;
+  }
+  return !has_peers && MatchesLabels(pod, labels);
 }
 
 bool Scheduler::IsFree(const std::string& node, const std::string& device) const {

@@ -79,7 +79,9 @@ class ClaimController final : public Peer {
 };
 
 // Binds pods to nodes whose devices are published and free. A node has `channel-0` and `daemon-0`,
-// each with at most one holder.
+// each with at most one holder. Of affinity to other pods it knows one required term with
+// matchLabels, in the pod's namespace; the first pod of a group may run anywhere. (kubernetes,
+// pkg/scheduler/framework/plugins/interpodaffinity/filtering.go.)
 class Scheduler final : public Peer {
  public:
   explicit Scheduler(ObjectStore& store)
@@ -89,6 +91,7 @@ class Scheduler final : public Peer {
   void Act(Time now) override;
   [[nodiscard]] bool Schedule(const Object& pod);
   [[nodiscard]] bool Fits(const Object& pod, const Object& node) const;
+  [[nodiscard]] bool IsNearItsPeers(const Object& pod, const Object& node) const;
   [[nodiscard]] bool IsFree(const std::string& node, const std::string& device) const;
   [[nodiscard]] bool HasGpus(const Object& claim, const std::string& node) const;
   [[nodiscard]] bool Allocate(const Object& pod, const Object& claim, const std::string& node);

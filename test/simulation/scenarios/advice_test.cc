@@ -75,8 +75,10 @@ class Town {
                                                          {"devices", std::move(devices)}})}});
     ASSERT_TRUE(store().Create("gpu-plugin", Kind::kSlice, "", std::move(slice)).ok());
   }
-  // The pod runs only on nodes with these labels.
-  void StartPod(const std::string& name, const std::string& domain, const Labels& where = {}) {
+  // The pod runs only on nodes with these labels, and if it follows, only in the clique of those
+  // pods of its domain that have a node, as the placement policy has it.
+  void StartPod(const std::string& name, const std::string& domain, const Labels& where = {},
+                bool follows = false) {
     Value claim = Value::Object({{"name", "channel"}});
     if (store().Get(Kind::kClaim, Key(domain))) {
       claim["resourceClaimName"] = domain;
@@ -86,16 +88,24 @@ class Town {
     Value selector = Value::Object({});
     for (const auto& [key, value] : where) selector[key] = value;
     const Value work = WorkThatLists("channel");
+    const Value labels = Value::Object({{"domain", domain}});
     Value pod =
-        Value::Object({{"metadata", Value::Object({{"name", name}})},
+        Value::Object({{"metadata", Value::Object({{"name", name}, {"labels", labels}})},
                        {"spec", Value::Object({{"nodeSelector", std::move(selector)},
                                                {"containers", Value::Array({work})},
                                                {"resourceClaims", Value::Array({claim})}})}});
+    if (follows) {
+      const Value term = Value::Object(
+          {{"topologyKey", kRack}, {"labelSelector", Value::Object({{"matchLabels", labels}})}});
+      const Value required =
+          Value::Object({{"requiredDuringSchedulingIgnoredDuringExecution", Value::Array({term})}});
+      pod["spec"]["affinity"] = Value::Object({{"podAffinity", required}});
+    }
     ASSERT_TRUE(store().Create("user", Kind::kPod, kNs, std::move(pod)).ok());
   }
   // The pods job-0, job-1 and so on of the domain `job`.
-  void StartJob(int pods, const Labels& where) {
-    for (int i = 0; i < pods; ++i) StartPod("job-" + std::to_string(i), "job", where);
+  void StartJob(int pods, const Labels& where = {}) {
+    for (int i = 0; i < pods; ++i) StartPod("job-" + std::to_string(i), "job", where, true);
   }
   void EndJob(int pods) {
     for (int i = 0; i < pods; ++i) EndPod("job-" + std::to_string(i));
@@ -321,13 +331,13 @@ TEST(Advice, REV4_7_DomainsOnNodesWithEnoughGpusAreWaitedFor) {
   EXPECT_TRUE(town.Runs("job"));
 }
 
-// ---- Pods that must follow the first ones into their clique. Their labels stand for the affinity
-// that the placement policy gives them.
+// ---- Pods that must follow the first ones into their clique. The simulated scheduler takes nodes
+// by name, so that the first pod is on a0.
 
 TEST(Advice, JobThatNoCliqueCanHoldRunsWithAsManyPodsAsAreAdvised) {
   Town town;
   town.CreateDomain("job", "clique");
-  town.StartJob(5, InRack("b"));
+  town.StartJob(5);
   town.RunFor(kLooksWithin);
   const auto advice = town.AdviceOn("job");
   ASSERT_TRUE(advice);
@@ -341,7 +351,7 @@ TEST(Advice, JobThatNoCliqueCanHoldRunsWithAsManyPodsAsAreAdvised) {
 TEST(Advice, JobIsStartedAgainInTheCliqueThatHasRoom) {
   Town town;
   town.CreateDomain("job", "clique");
-  town.StartJob(4, InRack("a"));
+  town.StartJob(4);
   town.RunFor(kLooksWithin);
   const auto advice = town.AdviceOn("job");
   ASSERT_TRUE(advice);
@@ -360,7 +370,7 @@ TEST(Advice, NodesOfTheCliqueAreWaitedFor) {
   town.StartPod("other-c", "other", On("b1"));
   town.RunFor(seconds(30));
   town.CreateDomain("job", "clique");
-  town.StartJob(3, InRack("a"));
+  town.StartJob(3);
   town.RunFor(kLooksWithin);
   ASSERT_EQ(town.AdviceOn("job"),
             (Advice{.what = Do::kWaitForNodes, .objects = {"a"}, .number = 3}));
