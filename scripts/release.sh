@@ -101,9 +101,9 @@ CDOM_REVISION=$(cmake "-DSOURCE=$repo" -P "$repo/cmake/revision.cmake" 2>&1)
 : "${SOURCE_DATE_EPOCH:=$(git -C "$repo" log -1 --format=%ct 2>/dev/null || echo 0)}"
 export CDOM_REVISION SOURCE_DATE_EPOCH
 
-kubectl=$("$repo/test/cluster/controlplane/build.sh")/kubectl
+kustomize=$("$repo/scripts/release/kustomize/build.sh")/kustomize
 for image in controller driver; do
   "$repo/scripts/image.sh" "${architectures[@]}" --image "$image" --packages "$work" --output "$work/$image" >"$work/$image.digest"
 done
 "$python" "$repo/scripts/release/release.py" "$registry" --images "$work" --output "$output" --version "$version" \
-  --revision "$CDOM_REVISION" --epoch "$SOURCE_DATE_EPOCH" --kubectl "$kubectl" --cache "$cache"
+  --revision "$CDOM_REVISION" --epoch "$SOURCE_DATE_EPOCH" --kustomize "$kustomize build" --cache "$cache"

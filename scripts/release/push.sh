@@ -29,7 +29,8 @@ sha256sum --check --quiet SHA256SUMS || fail "files are missing or damaged: copy
 push() {  # push NAME DIGEST
   local there=docker://$registry/$1
   skopeo --insecure-policy copy --quiet --all --preserve-digests --dest-tls-verify="$verify" \
-    "oci-archive:$1-$version.tar:$version" "$there:$version" || fail "$registry did not take $1; see above"
+    "oci-archive:$1-$version.tar:$version" "$there:$version" ||
+    fail "$registry did not take $1; see above. If it asks for a password, run: skopeo login ${registry%%/*}"
   [[ sha256:$(skopeo inspect --raw --tls-verify="$verify" "$there:$version" | sha256sum) == "$2  -" ]] ||
     fail "$registry has another image under $1:$version than $2"
   echo "$registry/$1@$2"

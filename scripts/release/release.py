@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -69,7 +70,7 @@ def main() -> None:
     parser.add_argument("--version", required=True)
     parser.add_argument("--revision", required=True)
     parser.add_argument("--epoch", required=True, type=int)
-    parser.add_argument("--kubectl", required=True, help="the program that renders kustomizations")
+    parser.add_argument("--kustomize", required=True, type=shlex.split, help="the command that renders the kustomization of a folder")
     parser.add_argument("--cache", required=True, type=Path, help="of Debian's packages")
     options = parser.parse_args()
     architectures = sorted(path.name.split(".")[1] for path in options.images.glob("controller.*.spdx.json"))
@@ -78,8 +79,8 @@ def main() -> None:
         whole = Path(partial) / "whole"
         whole.mkdir()
         _write_images(release, whole)
-        (whole / "cdom.yaml").write_text(manifests(release, options.kubectl))
-        (whole / "cdom-placement.yaml").write_text(placement(release, options.kubectl))
+        (whole / "cdom.yaml").write_text(manifests(release, options.kustomize))
+        (whole / "cdom-placement.yaml").write_text(placement(release, options.kustomize))
         (whole / f"cdom-{release.version}.tgz").write_bytes(chart(release))
         _write_debian_packages(release, options.cache, whole)
         _write_push(release, whole / "push.sh")
@@ -106,14 +107,14 @@ def _write_images(release: Release, to: Path) -> None:
         (to / f"packages.{architecture}.txt").write_text(release.record(architecture).text())
 
 
-def manifests(release: Release, kubectl: str) -> str:
+def manifests(release: Release, kustomize: list[str]) -> str:
     """All objects of a rack."""
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder).resolve()
         (folder / "kustomization.yaml").write_text(_KUSTOMIZATION.format(
             manifests=os.path.relpath(REPO / "manifests", folder), placeholder=_PLACEHOLDER,
             **{name: (release.repository(name), release.digest(name)) for name in images.IMAGES}))
-        made = subprocess.run([kubectl, "kustomize", folder], stdout=subprocess.PIPE, text=True, check=True).stdout
+        made = subprocess.run([*kustomize, folder], stdout=subprocess.PIPE, text=True, check=True).stdout
     named = re.findall(r"^ *(?:- )?(?:image|IMAGE_NAME): (\S+)$", made, re.MULTILINE)
     others = [one for one in named if not one.startswith(f"{release.registry}/")]
     if others or not named:
@@ -122,9 +123,9 @@ def manifests(release: Release, kubectl: str) -> str:
             f"# push.sh beside this file pushes the images to {release.registry}.\n{made}")
 
 
-def placement(release: Release, kubectl: str) -> str:
+def placement(release: Release, kustomize: list[str]) -> str:
     """The policies for pods of domains, which name no image."""
-    made = subprocess.run([kubectl, "kustomize", REPO / "manifests/placement"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    made = subprocess.run([*kustomize, REPO / "manifests/placement"], stdout=subprocess.PIPE, text=True, check=True).stdout
     return (f"# cdom {release.version}, revision {release.revision}: has the pods of a domain in one NVLink clique. For `kubectl apply -f`,\n"
             f"# on Kubernetes 1.36 or later.\n{made}")
 

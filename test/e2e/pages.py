@@ -35,7 +35,7 @@ NOT_RUN = {
     "docs/install.md": {
         "scripts/release.sh": "takes minutes, and needs Debian's servers: test/packaging/release/nightly_test.sh makes releases",
         "build/release-0.2.0/push.sh": PUSHES, "kubectl apply -f build/release-0.2.0/cdom.yaml": PUSHES, "helm install": PUSHES,
-        "kubectl create namespace cdom-system": "it exists: test/e2e/test_chart_values.py installs the chart into one with a pull secret"},
+        "kubectl create namespace cdom-system": "it exists: test/e2e/test_release.py runs this block, with a registry that asks for a password"},
     "docs/kubelet-plugin.md": {"compute-domain-kubelet-plugin --node-name": SERVES.format("test_plugin_channels.py")},
     "docs/switch.md": {
         "helm install cdom": "test/e2e/test_chart.py installs the chart with these values",

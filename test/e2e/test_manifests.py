@@ -57,8 +57,7 @@ def test_cdoms_daemons_may_patch_pods_and_watch_cliques_and_nothing_else(cluster
 
 
 def test_the_pages_patch_gives_all_pods_the_pull_secret(cluster, page):
-    text = blocks("docs/install.md", "yaml")[SECRET] + settings("cdom-settings", "CD_DAEMON_IMAGE_PULL_SECRET_NAMES=registry")
-    found = built(cluster, on_top(page(RACK), "secret", text))
+    found = built(cluster, on_top(page(RACK), "secret", blocks("docs/install.md", "yaml")[SECRET]))
     secrets = {one["kind"]: one["spec"]["template"]["spec"]["imagePullSecrets"] for one in found if one["kind"] in ("Deployment", "DaemonSet")}
     assert secrets == {"Deployment": [{"name": "registry"}], "DaemonSet": [{"name": "registry"}]}
     [data] = [one["data"] for one in found if one["metadata"]["name"].startswith("cdom-settings") and one["kind"] == "ConfigMap"]

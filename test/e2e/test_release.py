@@ -1,6 +1,9 @@
-"""An installation from nothing but the files of a release, and a registry: Debian's docker-registry on loopback."""
+"""An installation from nothing but the files of a release, and a registry that asks for a password: Debian's docker-registry on
+loopback."""
 
+import base64
 import hashlib
+import os
 import re
 import shutil
 import subprocess
@@ -8,9 +11,11 @@ import sys
 
 import pytest
 from cluster import REPO, Setup
-from helm import IN_RELEASE, MAJORS, WAIT, Helm
+from helm import CRDS, IN_RELEASE, MAJORS, WAIT, Helm
+from kustomizations import beside_a_checkout
 from namespaces import DRIVER
 from objects import domain
+from pages import blocks, commands, filled
 from process import Process
 from snapshot import difference, snapshot
 from waiting import eventually
@@ -19,6 +24,9 @@ sys.path.insert(0, str(REPO / "test/packaging/release"))
 import tiny  # noqa: E402
 
 CLUSTER = Setup(manifests=None, controlplane=("--apiserver-arg", "--allow-privileged=true"))
+USER, PASSWORD = "reader", "of-a-test"
+HTPASSWD = f"{USER}:$2b$04$LEjGUZygMe.fPiDSIA..LuN1djm66nSQPvcgdF8BZy7zpusqNsVf.\n"  # Of that password.
+PAGE = "docs/install.md"
 
 
 @pytest.fixture(scope="module")
@@ -27,8 +35,10 @@ def registry(tmp_path_factory):
     folder = tmp_path_factory.mktemp("registry")
     script = f"repo={REPO}; source test/packaging/image/image.sh; registry_program"
     program = subprocess.run(["bash", "-euo", "pipefail", "-c", script], cwd=REPO, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    (folder / "htpasswd").write_text(HTPASSWD)
     (folder / "settings.yaml").write_text("version: 0.1\nlog: {accesslog: {disabled: true}}\n"
-                                          f"storage: {{filesystem: {{rootdirectory: {folder}/stored}}}}\nhttp: {{addr: '127.0.0.1:0'}}\n")
+                                          f"storage: {{filesystem: {{rootdirectory: {folder}/stored}}}}\nhttp: {{addr: '127.0.0.1:0'}}\n"
+                                          f"auth: {{htpasswd: {{realm: cdom, path: {folder}/htpasswd}}}}\n")
     process = Process("registry", [program, "serve", folder / "settings.yaml"], folder)
     try:
         yield eventually("the registry listens", lambda: re.search(r"127\.0\.0\.1:[1-9]\d*", process.log.read_text())[0])
@@ -43,65 +53,121 @@ def release(registry, programs, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def pushed(release):
+def logged_in(registry, tmp_path_factory):
+    """The environment of an administrator after `skopeo login`."""
+    env = {**os.environ, "REGISTRY_AUTH_FILE": str(tmp_path_factory.mktemp("login") / "auth.json")}
+    subprocess.run(["skopeo", "login", "--tls-verify=false", "--username", USER, "--password-stdin", registry],
+                   input=PASSWORD, env=env, check=True, stdout=subprocess.PIPE, text=True)
+    return env
+
+
+@pytest.fixture(scope="module")
+def pushed(release, logged_in):
     """What push.sh has printed."""
-    return subprocess.run([release / "push.sh", "--plain-http"], cwd="/", check=True, stdout=subprocess.PIPE, text=True).stdout
+    return subprocess.run([release / "push.sh", "--plain-http"], cwd="/", env=logged_in, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
-def not_pushed(folder):
-    done = subprocess.run([folder / "push.sh", "--plain-http"], capture_output=True, text=True, check=False)
+def not_pushed(folder, env):
+    done = subprocess.run([folder / "push.sh", "--plain-http"], env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stdout
     return done.stderr
 
 
-def images_in(cluster):
-    """Of the controller, the plugin and the daemons, as the API server has them."""
-    pods = [cluster.get(kind, name, DRIVER)["spec"]["template"]["spec"]
-            for kind, name in (("deployment", "cdom-controller"), ("daemonset", "cdom-kubelet-plugin"))]
-    settings = [one["data"]["IMAGE_NAME"] for one in cluster.list("configmaps", DRIVER, "app.kubernetes.io/component=controller")
-                if "IMAGE_NAME" in one["data"]]
-    return {container["image"] for pod in pods for container in [*pod["containers"], *pod.get("initContainers", [])]} | set(settings)
+def is_pulled(image, login):
+    """Whether the registry gives the image under its digest to a node that has this login. An empty one is none."""
+    shown = subprocess.run(["skopeo", "inspect", "--raw", "--tls-verify=false", "--authfile", login, f"docker://{image}"],
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    assert shown.returncode == 0 or b"authentication required" in shown.stderr, shown.stderr
+    return shown.returncode == 0 and image.endswith(f"@sha256:{hashlib.sha256(shown.stdout).hexdigest()}")
 
 
-def is_in_registry(image):
-    """By its digest, as a node asks for it."""
-    shown = subprocess.run(["skopeo", "inspect", "--raw", "--tls-verify=false", f"docker://{image}"], check=True, stdout=subprocess.PIPE).stdout
-    return image.endswith(f"@sha256:{hashlib.sha256(shown).hexdigest()}")
+def pull(cluster, pod, folder):
+    """The images of the pod, which a kubelet can pull with the pod's pull secret, and not without it."""
+    [secret] = pod["imagePullSecrets"]
+    login, nobody = folder / "login.json", folder / "nobody.json"
+    login.write_bytes(base64.b64decode(cluster.get("secret", secret["name"], DRIVER)["data"][".dockerconfigjson"]))
+    nobody.write_text("{}")
+    images = {one["image"] for one in (*pod["containers"], *pod.get("initContainers", []))}
+    assert {one: (is_pulled(one, login), is_pulled(one, nobody)) for one in images} == {one: (True, False) for one in images}
+    return images
 
 
-def serves_a_domain(cluster):
+def pod_of(cluster, kind, name):
+    return cluster.get(kind, name, DRIVER)["spec"]["template"]["spec"]
+
+
+def images_pulled_in(cluster, folder):
+    """Of the controller, the plugin and the daemons of a domain, which a controller with the settings of the installation creates."""
+    images = {name: pull(cluster, pod_of(cluster, kind, f"cdom-{name}"), folder)
+              for name, kind in (("controller", "deployment"), ("kubelet-plugin", "daemonset"))}
+    [settings] = [one["data"] for one in cluster.list("configmaps", DRIVER, "app.kubernetes.io/component=controller")
+                  if "IMAGE_NAME" in one["data"]]
+    of_daemons = {name: settings[name] for name in ("MEMBERSHIP_WRITER", "CD_DAEMON_IMAGE_PULL_SECRET_NAMES")}
     cluster.write_controller_config()
-    cluster.run_controller("--membership-writer", "controller")
+    cluster.run_controller(image=settings["IMAGE_NAME"], **of_daemons)
     cluster.apply(domain("first"))
     eventually("the domain", lambda: cluster.condition("first", "Provisioned").get("status"), "True")
+    [daemons] = cluster.list("daemonsets", DRIVER, "resource.nvidia.com/computeDomain")
+    images["daemons"] = pull(cluster, daemons["spec"]["template"]["spec"], folder)
     cluster.kubectl("delete", "computedomain", "first", "--timeout=60s")
     cluster.end_controller()
+    return images
 
 
-def test_kubectl_apply_installs_images_that_the_registry_has(cluster, release, pushed):
+def create_the_secret(cluster, registry):
+    """By the page's command, for this registry."""
+    [command] = [one for one in commands(PAGE) if one.text.startswith("kubectl create secret")]
+    cluster.kubectl(*filled(command.text, {"registry.example.org": registry, "USER": USER, "PASSWORD": PASSWORD}).split()[1:])
+
+
+def of_cdom_yaml(_):
+    return "resources: [cdom.yaml]\n"
+
+
+def of_the_page(release):
+    """The page's kustomization of a rack, with the digests of the release's notes."""
+    text, notes = blocks(PAGE, "yaml")[2], (release / "release-notes.md").read_text()
+    for name in ("cdom-controller", "cdom-driver"):
+        there, digest = re.search(rf"`([\w.:-]+/mine/{name}):[\d.]+` \| `(sha256:\w+)`", notes).groups()
+        text = re.sub(rf"registry\.example\.org/mine/{name}(\n *digest: |@)sha256:\w+", rf"{there}\1{digest}", text)
+    return text
+
+
+def test_a_registry_that_asks_for_a_password_gets_the_command_to_log_in(release, registry, tmp_path):
+    said = not_pushed(release, {**os.environ, "REGISTRY_AUTH_FILE": str(tmp_path / "none.json")})
+    assert f"did not take cdom-controller; see above. If it asks for a password, run: skopeo login {registry}\n" in said
+
+
+@pytest.mark.parametrize("kustomization", [of_cdom_yaml, of_the_page])
+def test_a_kustomization_installs_images_that_nodes_may_pull(cluster, release, pushed, registry, kustomization, tmp_path):
+    folder = beside_a_checkout(tmp_path / "site", kustomization(release) + blocks(PAGE, "yaml")[-1])
+    shutil.copy(release / "cdom.yaml", folder)
     before = snapshot(cluster)
-    cluster.quietly("apply", "-f", release / "cdom.yaml")
+    cluster.quietly("apply", "-k", folder)
+    create_the_secret(cluster, registry)
     for workload in ("deployment/cdom-controller", "daemonset/cdom-kubelet-plugin"):
         cluster.kubectl("-n", DRIVER, "rollout", "status", workload, "--timeout=60s")
-    images = images_in(cluster)
-    assert len(images) == 2
-    assert [one for one in images if not is_in_registry(one) or one not in pushed] == []
-    serves_a_domain(cluster)
-    cluster.kubectl("delete", "-f", release / "cdom.yaml", "--timeout=120s")
+    images = images_pulled_in(cluster, tmp_path)
+    assert images["kubelet-plugin"] == images["daemons"] != images["controller"]
+    assert [one for one in set().union(*images.values()) if one not in pushed] == []
+    cluster.kubectl("delete", "-k", folder, "--timeout=120s")
     eventually("what is left", lambda: difference(before, snapshot(cluster)), [])
 
 
 @pytest.mark.parametrize("major", MAJORS)
-def test_helm_installs_the_archive_with_an_image_that_the_registry_has(cluster, release, pushed, major, tmp_path):
+def test_helm_installs_the_archive_with_an_image_that_nodes_may_pull(cluster, release, pushed, registry, major, tmp_path):
     helm = Helm(major, tmp_path, cluster)
     its_own, [helm.chart] = helm.chart, release.glob("*.tgz")
     assert names_in(helm.chart) == names_in(its_own)
-    helm.run("install", "cdom", helm.chart, *IN_RELEASE, *WAIT, values={"rack": True})
-    [image] = images_in(cluster)
-    assert is_in_registry(image) and "/mine/cdom-driver@" in image
-    serves_a_domain(cluster)
+    *first, install = [one.text for one in commands(PAGE)[-4:]]
+    for command in first[:-1]:
+        cluster.kubectl(*command.split()[1:])
+    create_the_secret(cluster, registry)
+    helm.run("install", "cdom", helm.chart, *install.split()[4:], "--timeout=100s")
+    [image] = set().union(*images_pulled_in(cluster, tmp_path).values())
+    assert "/mine/cdom-driver@" in image and image in pushed
     helm.run("uninstall", "cdom", *IN_RELEASE, *WAIT)
-    cluster.kubectl("delete", "crds", "computedomains.resource.nvidia.com", "computedomaincliques.resource.nvidia.com", "--timeout=60s")
+    cluster.kubectl("delete", "crds", *CRDS, "--timeout=60s")
     cluster.kubectl("delete", "namespace", DRIVER, "--timeout=60s")
 
 
@@ -110,11 +176,11 @@ def names_in(chart):
     return {name for name in listed if not name.endswith("/")}
 
 
-def test_a_damaged_release_is_not_pushed(release, tmp_path):
+def test_a_damaged_release_is_not_pushed(release, logged_in, tmp_path):
     damaged = shutil.copytree(release, tmp_path / "damaged")
     with next(damaged.glob("cdom-driver-*.tar")).open("ab") as archive:
         archive.write(b"\0")
-    assert "damaged: copy the whole release again" in not_pushed(damaged)
+    assert "damaged: copy the whole release again" in not_pushed(damaged, logged_in)
 
 
 def changed(release, folder, before, after):
@@ -129,11 +195,17 @@ def changed(release, folder, before, after):
     return folder
 
 
-def test_another_digest_in_the_registry_is_noticed(release, tmp_path):
+def test_another_digest_in_the_registry_is_noticed(release, logged_in, tmp_path):
     other = changed(release, tmp_path / "other", r"^push cdom-driver sha256:\S+$", f"push cdom-driver sha256:{'0' * 64}")
-    assert re.search(r"has another image under cdom-driver:\S+ than sha256:000", not_pushed(other))
+    assert re.search(r"has another image under cdom-driver:\S+ than sha256:000", not_pushed(other, logged_in))
 
 
-def test_a_registry_that_does_not_answer_is_named(release, tmp_path):
+def test_a_registry_that_does_not_answer_is_named(release, logged_in, tmp_path):
     lonely = changed(release, tmp_path / "lonely", "^registry=.*$", "registry=127.0.0.1:1")
-    assert "127.0.0.1:1 did not take cdom-controller" in not_pushed(lonely)
+    assert "127.0.0.1:1 did not take cdom-controller" in not_pushed(lonely, logged_in)
+
+
+def test_the_release_renders_with_the_kustomize_of_the_tests_kubectl():
+    versions = [re.search(r"^\s*(?:require )?sigs\.k8s\.io/kustomize/kustomize/v5 (\S+)", (REPO / folder / "go.mod").read_text(), re.MULTILINE)[1]
+                for folder in ("scripts/release/kustomize", "test/cluster/controlplane")]
+    assert versions[0] == versions[1]

@@ -45,7 +45,7 @@ def release_py(registry, made, output, tree=REPO):
     """The command that composes it, of the sources in `tree`."""
     kubectl = subprocess.run([REPO / "test/cluster/controlplane/build.sh"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
     return [sys.executable, tree / "scripts/release/release.py", registry, "--images", made, "--output", output, "--version", VERSION,
-            "--revision", "0" * 40, "--epoch", str(EPOCH), "--kubectl", f"{kubectl}/kubectl", "--cache", CACHE]
+            "--revision", "0" * 40, "--epoch", str(EPOCH), "--kustomize", f"{kubectl}/kubectl kustomize", "--cache", CACHE]
 
 
 def make(registry, programs, folder):
