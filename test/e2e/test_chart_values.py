@@ -64,7 +64,7 @@ CASES = {
                                       (["standalone"], ["controller-writes"], "")),
     "IMEX of the hosts": (
         {**IMAGES, "featureGates": {"HostManagedIMEXDaemon": True}, "resources": {"computeDomains": {"imex": {"mode": "hostManaged"}}}}, [],
-        (["standalone"], [], settings("cdom-settings", "FEATURE_GATES=HostManagedIMEXDaemon=true", "IMEX_MODE=hostManaged"))),
+        (["standalone"], ["overlays/host-imex"], "")),
 }
 
 BOTH = {"rack": True, "placement": {"enabled": True}}

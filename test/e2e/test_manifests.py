@@ -84,6 +84,16 @@ def test_a_rack_has_one_driver_image_and_a_component_moves_the_drivers_root(clus
     assert added == ['KEEP_PRIVILEGES: "true"', "NVIDIA_DRIVER_ROOT: /run/nvidia/driver", "path: /run/nvidia/driver"]
 
 
+def test_REV4_P15_the_mode_of_IMEX_stands_in_the_controllers_deployment_where_acceptance_tests_read_it(cluster, page):
+    made = built(cluster, page(RACK, "overlays/host-imex"))
+    [container] = [one for made_one in made if made_one["kind"] == "Deployment" for one in made_one["spec"]["template"]["spec"]["containers"]
+                   if "compute-domain-controller" in one["command"]]
+    assert [one for one in container["env"] if one["name"] == "IMEX_MODE"] == [{"name": "IMEX_MODE", "value": "hostManaged"}]
+    found = {one["metadata"]["name"].rpartition("-")[0]: (one["data"]["IMEX_MODE"], one["data"]["FEATURE_GATES"])
+             for one in made if one["kind"] == "ConfigMap"}
+    assert found == dict.fromkeys(("cdom-settings", f"{PLUGIN}-settings"), ("hostManaged", "HostManagedIMEXDaemon=true"))
+
+
 @pytest.mark.parametrize(("block", "images"), [(SITE, ["cdom-controller", "dra-driver-nvidia-gpu"]),
                                                (RACK, ["cdom-controller", *["cdom-driver"] * 3])])
 def test_each_image_that_the_page_shows_is_named_by_its_digest(cluster, page, block, images):

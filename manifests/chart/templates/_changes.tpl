@@ -60,6 +60,12 @@
 {{- include "cdom.pod" (dict "root" .root "template" .object.spec.template "values" $values "settings" $settings) }}
 {{- $container := first .object.spec.template.spec.containers }}
 {{- $_ := set $container "image" ($values.image | default (include "cdom.image" .root)) }}
+{{- with include "cdom.imexMode" .root }}
+{{- /* Acceptance tests read it here, as manifests/overlays/host-imex says. */}}
+{{- range $container.env }}
+{{- if eq .name "IMEX_MODE" }}{{ $_ := set (unset . "valueFrom") "value" (include "cdom.imexMode" $.root) }}{{ end }}
+{{- end }}
+{{- end }}
 {{- include "cdom.container" (dict "root" .root "container" $container "values" $values.containers.computeDomain) }}
 {{- include "cdom.port" (dict "ports" $container.ports "endpoint" $values.metrics.httpEndpoint) }}
 {{- end }}
