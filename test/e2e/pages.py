@@ -26,6 +26,7 @@ SERVES = "serves until SIGTERM: test/e2e/{} runs it"
 # What tests do not read from a page and run: why, by page and by how the command begins.
 NOT_RUN = {
     "docs/backup.md": {"velero backup create": "no test runs Velero"},
+    "docs/gitops.md": {"helm push": "needs a release: test/e2e/test_release.py runs it"},
     "docs/hardware-report.md": {"scp -r verify": "needs a machine with GPUs: test/e2e/test_hardware_report.py runs the script beside stand-ins"},
     "docs/images.md": {
         "scripts/image.sh": MAKES, "skopeo copy": MINE, "tar -C": "needs an image: test/packaging/image/image_test.sh makes the archive",

@@ -321,6 +321,12 @@ def test_the_charts_page_shows_values_for_a_rack(helm_4):
     assert values.rpartition("digest: ")[2].strip() in helm_4.template(yaml.safe_load(values))
 
 
+def test_the_pages_name_the_first_version_of_kubernetes_that_the_chart_takes():
+    least = re.search(r">=([\d.]+)\.0-0$", yaml.safe_load((REPO / "manifests/chart/Chart.yaml").read_text())["kubeVersion"])[1]
+    for page in ("README.md", "docs/install.md", "manifests/README.md", "docs/support.md"):
+        assert re.search(rf"\b{re.escape(least)} and 1\.33\b.{{0,40}} should work", re.sub(r"\s+", " ", (REPO / page).read_text())), page
+
+
 def commands_of_page():
     """The options of `helm install` on the page: with a namespace of the chart's, and with one that exists for its pull secret."""
     return re.findall(r"^helm install cdom build/release-[\d.]+/cdom-[\d.]+\.tgz (.*)$", (REPO / "docs/install.md").read_text(), re.MULTILINE)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 import pytest
+import yaml
 from cluster import REPO, Setup
 from helm import CRDS, IN_RELEASE, MAJORS, WAIT, Helm
 from kustomizations import beside_a_checkout
@@ -169,6 +170,23 @@ def test_helm_installs_the_archive_with_an_image_that_nodes_may_pull(cluster, re
     helm.run("uninstall", "cdom", *IN_RELEASE, *WAIT)
     cluster.kubectl("delete", "crds", *CRDS, "--timeout=60s")
     cluster.kubectl("delete", "namespace", DRIVER, "--timeout=60s")
+
+
+@pytest.mark.parametrize("major", MAJORS)
+def test_gitops_tools_find_the_pushed_chart_where_their_objects_look(cluster, release, registry, major, tmp_path):
+    helm = Helm(major, tmp_path, cluster)
+    [push] = [one for one in commands("docs/gitops.md") if one.text.startswith("helm push")]
+    helm.run("registry", "login", registry, "--plain-http", "--username", USER, "--password", PASSWORD)
+    [chart] = release.glob("*.tgz")
+    helm.run("push", chart, *filled(push.text, {"registry.example.org": registry}).split()[3:], "--plain-http")
+    integrations = REPO / "integrations"
+    argo = yaml.safe_load((integrations / "argocd/chart.yaml").read_text())["spec"]["source"]
+    repository, flux = (one["spec"] for one in yaml.safe_load_all((integrations / "flux/chart.yaml").read_text()))
+    for url, version, values in ((f"oci://{argo['repoURL']}/{argo['chart']}", argo["targetRevision"], argo["helm"]["valuesObject"]),
+                                 (repository["url"], repository["ref"]["tag"], flux["values"])):
+        helm.chart = filled(url, {"registry.example.org": registry})
+        made = helm.run("template", "cdom", helm.chart, "--version", version, "--plain-http", *IN_RELEASE, values=values)
+        assert {"Deployment", "DaemonSet"} <= {one["kind"] for one in yaml.safe_load_all(made)}
 
 
 def names_in(chart):

@@ -2,7 +2,7 @@
 {{- define "cdom.refuse" -}}
 {{- $namespace := include "cdom.namespace" . }}
 {{- if not (include "cdom.dra" .) }}
-{{- fail "the API server serves no resource.k8s.io: cdom needs Kubernetes 1.34 or later" }}
+{{- fail "the API server serves no resource.k8s.io: use Kubernetes 1.34 or later, or switch on Dynamic Resource Allocation" }}
 {{- end }}
 {{- if and (eq $namespace "default") (not .Values.allowDefaultNamespace) }}
 {{- fail "the driver's namespace would be default: set namespaceOverride, or allowDefaultNamespace=true" }}

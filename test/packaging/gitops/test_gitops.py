@@ -161,7 +161,7 @@ def test_yaml_of_the_page_is_that_of_integrations():
     blocks = re.findall(r"^( *)```yaml\n(.*?)^\1```$", PAGE, re.MULTILINE | re.DOTALL)
     texts = [re.sub(rf"^{indent}", "", text, flags=re.MULTILINE) for indent, text in blocks]
     assert all(list(yaml.safe_load_all(text)) for text in texts)
-    for file in ("argocd/applications.yaml", "argocd/project.yaml", "flux/kustomizations.yaml"):
+    for file in ("argocd/applications.yaml", "argocd/chart.yaml", "argocd/project.yaml", "flux/chart.yaml", "flux/kustomizations.yaml"):
         assert (INTEGRATIONS / file).read_text() in texts, file
     for path in re.findall(r"\.\./cdom/(\S+)", "".join(texts)):
         assert (REPO / path / "kustomization.yaml").is_file(), path

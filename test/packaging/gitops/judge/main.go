@@ -79,7 +79,8 @@ func judge(path string, argocd lua.ResourceHealthOverrides, flux engine.StatusRe
 
 func main() {
 	argocd, flux := filepath.Join(os.Args[1], "argocd"), filepath.Join(os.Args[1], "flux")
-	for file, kind := range map[string]any{"applications.yaml": &v1alpha1.Application{}, "project.yaml": &v1alpha1.AppProject{}} {
+	for file, kind := range map[string]any{"applications.yaml": &v1alpha1.Application{}, "chart.yaml": &v1alpha1.Application{},
+		"project.yaml": &v1alpha1.AppProject{}} {
 		for _, text := range strings.Split(read(filepath.Join(argocd, file)), "\n---\n") {
 			exitIf(file, yaml.UnmarshalStrict([]byte(text), kind))
 		}
