@@ -62,11 +62,12 @@ MODULES = [
     Module("image: controller", 2, r"scripts/image|test/packaging/image|controller/main\.cc"),
     Module("image: driver", 2, r"scripts/image|test/packaging/image|node/"),
     Module("image: packages", 2, r"scripts/|test/packaging/image|manifests/systemd"),
+    # In this order on one cluster: the pages need what is installed, and the last case of real_nodes removes it.
+    *of_pytest("realnodes", 2, "pages_on_real_nodes", r"docs/(kubelet-plugin|symptoms|metrics)\.md"),
     *of_pytest("realnodes", 2, "real_nodes", r"node/(daemon|plugin|kubelet|cdi)/|manifests/kubelet-plugin/|scripts/image|test/cluster/realnodes/"
            r"|test/e2e/real_nodes\.py", ("helm", "network-plugin")),
     *of_pytest("realnodes", 2, "kubelet_root", r"node/kubelet/|manifests/(kubelet-plugin|overlays/kubelet-root)/|test/cluster/realnodes/"),
     *of_pytest("realnodes", 2, "upgrade_on_real_nodes", r"manifests/(kubelet-plugin|standalone)/|test/e2e/upgrade_from", ("images-before",)),
-    *of_pytest("realnodes", 2, "pages_on_real_nodes", r"docs/(kubelet-plugin|symptoms|metrics)\.md"),
 
     # Many clients, nodes without a plugin, GPUs, and pages.
     *of_pytest("e2e", 3, "actors", r"pkg/kube/(access|cache)|controller/process/"),

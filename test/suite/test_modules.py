@@ -64,6 +64,11 @@ def test_the_list_has_each_test_module_once_and_no_other():
     assert {one.part for one in modules.MODULES} == set(range(modules.PARTS + 1))
 
 
+def test_pages_are_read_on_real_nodes_before_a_module_removes_what_is_installed():
+    order = [one.name for one in modules.MODULES if one.label == "realnodes" and one.file]
+    assert order.index("realnodes: pages_on_real_nodes") < order.index("realnodes: real_nodes")
+
+
 def test_each_other_module_is_a_step_of_that_name_and_each_path_leads_somewhere():
     steps = set(re.findall(r'step\("([^"]+)"', (run.REPO / "test/suite/commit.cmake").read_text()))
     assert {one.name for one in modules.MODULES if not one.file} <= steps
