@@ -23,7 +23,7 @@ tests=(
   clang-19 lld-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev llvm-19
   skopeo runc containernetworking-plugins iproute2 iptables ipset
 )
-site=(mkdocs mkdocs-material)
+site=(mkdocs mkdocs-material python3-lunr)
 nightly=(qemu-user-static lintian debootstrap)
 
 words=${*:-everything}

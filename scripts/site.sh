@@ -3,6 +3,8 @@
 #
 #   scripts/site.sh          builds it
 #   scripts/site.sh serve    also serves it on http://127.0.0.1:8000, and builds again what changes
+#
+# Its pages link to the repository if CDOM_REPOSITORY is its address.
 set -euo pipefail
 
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."

@@ -1,8 +1,12 @@
 """Puts pages of the repository that are outside of docs/ into the site, and makes links to files and folders work there.
 
 A link from a page to a file of the repository leads to a copy of that file; a link to a folder leads to its README.
+Search finds the pages of the navigation, also where they are opened as files.
 """
 
+import html
+import itertools
+import json
 import pathlib
 import posixpath
 import re
@@ -25,6 +29,12 @@ def place(path):
 def origin(place):
     """The path in the repository of a source of the site."""
     return place.removeprefix(OUTSIDE) if place.startswith(OUTSIDE) else DOCS + place
+
+
+def on_config(config):
+    [version] = re.findall(r"^project\(cdom VERSION ([0-9.]+)", (REPO / "CMakeLists.txt").read_text(), re.MULTILINE)
+    config["site_name"] += " " + version
+    return config
 
 
 class Outside(File):
@@ -79,3 +89,31 @@ def on_page_markdown(markdown, page, config, files):
             return match[0]  # mkdocs warns of it, and --strict refuses it.
         return posixpath.relpath(target, posixpath.dirname(here) or ".") + fragment
     return LINK.sub(rewritten, markdown)
+
+
+def on_nav(nav, config, files):
+    config["extra"]["searched"] = {page.url for page in nav.pages}
+    return nav
+
+
+def on_page_content(content, page, config, files):
+    """Tells site.css the column of each cell, which a phone shows, and which blocks are drawn with characters."""
+    def named(table):
+        names = (re.sub(r"<[^>]*>", "", name) for name in re.findall(r"<th\b[^>]*>(.*?)</th>", table[0]))
+        columns = itertools.cycle(html.escape(html.unescape(name)) for name in names)
+        return re.sub(r"<td\b", lambda _: f'<td data-column="{next(columns)}"', table[0])
+    content = re.sub(r'<div class="highlight">(?=(?:(?!</div>).)*─)', '<div class="highlight drawing">', content, flags=re.DOTALL)
+    return re.sub(r"<table>.*?</table>", named, content, flags=re.DOTALL)
+
+
+def on_post_build(config):
+    """Leaves other pages out of the search index, and puts it and its worker into a script for pages that are opened as files."""
+    site = pathlib.Path(config["site_dir"])
+    path = site / "search/search_index.json"
+    index = json.loads(path.read_text(encoding="utf-8"))
+    index["docs"] = [entry for entry in index["docs"] if entry["location"].partition("#")[0] in config["extra"]["searched"]]
+    path.write_text(json.dumps(index), encoding="utf-8")
+    [worker] = (site / "assets/javascripts/workers").glob("search.*.min.js")
+    blob = f"new Blob([{json.dumps(worker.read_text(encoding='utf-8'))}])"
+    (site / "search/offline.js").write_text(
+        f"var __search = {{index: Promise.resolve({json.dumps(index)}), worker: URL.createObjectURL({blob})}}\n", encoding="utf-8")

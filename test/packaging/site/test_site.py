@@ -1,15 +1,22 @@
-"""The documentation as a site: each link leads somewhere, and a page loads nothing from elsewhere."""
+"""The documentation as a site: each link leads somewhere, a page loads nothing from elsewhere, and anyone can find and read it."""
 
 import html
 import html.parser
 import itertools
+import json
+import os
 import pathlib
 import re
 import subprocess
 import urllib.parse
 
+import lunr
 import pytest
-import yaml
+from colors import Scheme, contrast, darkened, parsed
+from lunr.builder import Builder
+from lunr.stop_word_filter import stop_word_filter
+from lunr.trimmer import trimmer
+from mkdocs.utils import yaml_load
 
 REPO = pathlib.Path(__file__).resolve().parents[3]
 PICTURES = sorted((REPO / "docs/pictures").glob("*.dot"))
@@ -34,14 +41,40 @@ class Page(html.parser.HTMLParser):
             self.loads.add(attributes["href"])
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    """Its pages by their paths."""
-    folder = tmp_path_factory.mktemp("site")
+def built(folder, repository=""):
     done = subprocess.run(["mkdocs", "build", "--strict", "--quiet", "--site-dir", folder], cwd=REPO, check=False,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                          env={**os.environ, "CDOM_REPOSITORY": repository}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert done.returncode == 0, done.stdout
+    return folder
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return built(tmp_path_factory.mktemp("site"))
+
+
+@pytest.fixture(scope="module")
+def site(folder):
+    """Its pages by their paths."""
     return {path: Page(path) for path in folder.rglob("*.html") if path.name != "404.html"}
+
+
+def search_of(folder):
+    """A function from a query to the pages that the site's search lists, best first: what its worker does, with lunr in Python."""
+    entries = json.loads((folder / "search/search_index.json").read_text())["docs"]
+    builder = Builder()
+    builder.pipeline.add(trimmer, stop_word_filter)
+    index = lunr.lunr("location", [{"field_name": "title", "boost": 1000}, "text"], entries, builder=builder)
+
+    def search(query):
+        words = query.lower().split()
+
+        def score(result):
+            has_all = all(any(term.startswith(word) for term in result["match_data"].metadata) for word in words)
+            return result["score"] * (1 + ("#" not in result["ref"]) + has_all)
+        results = sorted(index.search(query + "*"), key=score, reverse=True)
+        return list(dict.fromkeys(result["ref"].partition("#")[0] for result in results))
+    return search
 
 
 def is_elsewhere(link):
@@ -72,7 +105,7 @@ def test_each_page_of_docs_is_in_the_navigation():
         if isinstance(entry, str):
             return {entry}
         return set().union(*map(pages, entry.values() if isinstance(entry, dict) else entry))
-    navigation = yaml.safe_load((REPO / "mkdocs.yml").read_text())["nav"]
+    navigation = yaml_load((REPO / "mkdocs.yml").read_text())["nav"]
     assert {path.name for path in (REPO / "docs").glob("*.md")} - pages(navigation) == set()
 
 
@@ -103,3 +136,108 @@ def test_no_list_begins_again_after_a_block():
              for number, (before, line) in enumerate(itertools.pairwise(path.read_text().splitlines()), 2)
              if re.match(r" {1,3}```", line) or (re.match(r" +\d+\. ", line) and before.strip())]
     assert found == []
+
+
+FOUND_FIRST = {"pods pending": "symptoms", "pods pen": "symptoms", "pull secret": "install", "imagePullSecrets": "install",
+               "NoChannelFree": "reasons", "upgrade": "upgrade"}
+if (REPO / "docs/maintenance.md").exists():
+    FOUND_FIRST["drain"] = "maintenance"
+
+
+def test_search_finds_the_right_page_first(folder):
+    found = search_of(folder)
+    assert {query: found(query)[0] for query in FOUND_FIRST} == {query: f"{page}.html" for query, page in FOUND_FIRST.items()}
+
+
+def test_search_finds_the_pages_of_the_navigation_and_no_others(folder):
+    found = {entry["location"].partition("#")[0] for entry in json.loads((folder / "search/search_index.json").read_text())["docs"]}
+    linked = set(re.findall(r'<a href="([^"#]+)"[^>]*class="md-nav__link', (folder / "index.html").read_text()))
+    assert found == linked and len(found) > 30
+    assert [page for page in found if page.startswith("repository/test/")] == []
+
+
+def test_search_works_where_a_page_was_opened_as_a_file(folder, site):
+    """There a page can fetch nothing: a script has the index and the worker."""
+    script = (folder / "search/offline.js").read_text()
+    assert (folder / "search/search_index.json").read_text() in script
+    assert json.dumps(next(folder.glob("assets/javascripts/workers/search.*.js")).read_text()) in script
+    for path in site:
+        [source] = re.findall(r'if \(location.protocol === "file:"\) document.write\(.<script src="(\S+)"', path.read_text())
+        assert (path.parent / source).resolve() == folder / "search/offline.js"
+
+
+# The rule that gives a text its color, and the elements behind it, from the page on.
+TEXTS = [("body",), (".md-typeset h1",), (".md-typeset a",), (".md-typeset .headerlink",), (".md-header", ".md-header"),
+         (".md-typeset a", ".md-typeset code"), (".md-typeset pre", ".md-typeset code"), (".md-footer", ".md-footer"),
+         (".md-copyright", ".md-footer", ".md-footer-meta"), (".md-search__input::placeholder", ".md-header", ".md-search__form"),
+         (".md-search__suggest",), (".md-search-result__teaser",), (".md-search-result__meta", ".md-search-result__meta"),
+         (".md-search-result mark",), (".md-nav__source", ".md-nav__source")]
+
+
+@pytest.fixture(scope="module", params=["default", "slate"])
+def scheme(request, folder):
+    page = (folder / "index.html").read_text()
+    [option] = re.findall(rf'<input class="md-option"[^>]* (data-md-color-scheme="{request.param}"[^>]*) aria-label', page)
+    css = "".join((folder / link).read_text() for link in re.findall(r'<link rel="stylesheet" href="([^"]+)"', page))
+    return Scheme(css, re.findall(r'data-\S+="\w[^"]*"', option))
+
+
+def test_text_has_contrast(scheme):
+    code = [name for name in scheme.variables if re.fullmatch(r"--md-code-hl-\w+-color", name)]
+    texts = {"active link": ("var(--md-accent-fg-color)",), **{name: (f"var({name})", ".md-typeset code") for name in code},
+             **{" on ".join(text): (scheme.said(text[0], "color"), *text[1:]) for text in TEXTS}}
+    found = {name: round(contrast(scheme.color(color), scheme.ground(*behind)), 2) for name, (color, *behind) in texts.items()}
+    assert len(found) > 25 and {name: value for name, value in found.items() if value < 4.5} == {}
+
+
+@pytest.mark.parametrize("source", PICTURES, ids=lambda path: path.stem)
+def test_a_phone_shows_letters_of_a_picture(source):
+    """It has 358 pixels for it."""
+    picture = source.with_suffix(".svg").read_text()
+    shrunk = min(1, 358 / (float(re.search(r'width="(\d+)pt"', picture)[1]) * 4 / 3))
+    assert min(map(float, re.findall(r'font-size="([\d.]+)"', picture))) * 4 / 3 * shrunk >= 8
+
+
+@pytest.mark.parametrize("scheme", ["slate"], indirect=True)
+def test_pictures_have_contrast_in_the_light_and_dark(scheme):
+    fills = {parsed(fill) for source in PICTURES for fill in re.findall(r'<path fill="(#\w+)"', source.with_suffix(".svg").read_text())}
+    dark = "[data-md-color-scheme=slate] .md-typeset img"
+    assert (scheme.said(dark, "filter"), scheme.said(dark, "mix-blend-mode")) == ("invert(1) hue-rotate(180deg)", "screen")
+    page = scheme.ground()
+    assert fills and [fill for fill in fills if contrast(parsed("#000"), fill) < 4.5] == []
+    assert [fill for fill in fills if contrast(darkened(parsed("#000"), page), darkened(fill, page)) < 4.5] == []
+
+
+@pytest.mark.parametrize("scheme", ["default"], indirect=True)
+def test_commands_wrap(scheme):
+    code = ".md-typeset .highlight:not(.drawing) pre > code"
+    assert (scheme.said(code, "white-space"), scheme.said(code, "overflow-wrap")) == ("pre-wrap", "anywhere")
+
+
+@pytest.mark.parametrize("scheme", ["default"], indirect=True)
+def test_a_phone_shows_the_cells_of_a_row_below_each_other(folder, scheme):
+    cell = ".md-typeset table:not([class]) td"
+    assert (scheme.said(cell, "display"), scheme.said(f"{cell}:nth-child(n + 3)::before", "content")) == ("block", "attr(data-column)")
+    page = (folder / "symptoms.html").read_text()
+    table = page[page.index("<table>"):page.index("</table>")]
+    assert re.findall(r'<td data-column="([^"]*)"', table) == ["You see", "Look", "Then"] * 3
+    assert [path for path in folder.rglob("*.html") if re.search(r"<td(?! data-column=)", path.read_text())] == []
+
+
+def test_pages_are_read_in_the_order_of_the_navigation(folder):
+    def neighbour(page, which):
+        return re.findall(rf'<a href="([^"]+)"[^>]* rel="{which}"', (folder / page).read_text())
+    assert [neighbour(page, "next") for page in ("index.html", "try.html")] == [["try.html"], ["concepts.html"]]
+    assert neighbour("concepts.html", "prev") == ["try.html"]
+
+
+def test_each_page_names_the_version_of_the_sources(site):
+    [version] = re.findall(r"project\(cdom VERSION (\S+)", (REPO / "CMakeLists.txt").read_text())
+    assert [path for path in site if not re.search(rf"<title>.*cdom {re.escape(version)}</title>", path.read_text())] == []
+
+
+def test_pages_link_to_the_repository_if_it_is_set(folder, tmp_path):
+    page = (built(tmp_path, "https://github.com/example/cdom") / "concepts.html").read_text()
+    assert '<a href="https://github.com/example/cdom" title="Go to repository"' in page
+    assert 'data-md-component="source"' not in page  # With it, the page asks github.com for stars.
+    assert "md-source" not in (folder / "concepts.html").read_text()
