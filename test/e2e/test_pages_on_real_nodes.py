@@ -1,11 +1,14 @@
 """Commands of the pages that need a kubelet: they reach a port of a pod, read its log, or what an init container says."""
 
 import contextlib
+import re
 
 import pytest
+import yaml
+from cluster import REPO
 from objects import domain
 from pages import run_commands
-from real_nodes import PLUGIN_PODS, worker
+from real_nodes import NOW, PLUGIN_PODS, version_of, worker
 from waiting import eventually
 
 # Of the Prometheus operator, as far as the API server asks for them.
@@ -64,6 +67,36 @@ def test_metrics_are_read_as_their_page_says(nodes):
     finally:
         nodes.kubectl("delete", "clusterrolebinding", "prometheus-reads-cdom", "--ignore-not-found")
         nodes.kubectl("delete", "-k", "manifests/monitoring", "--ignore-not-found")
+
+
+def without_gpus(example):
+    """The objects of that file of examples/check, with an image that lacks their programs, and without GPUs of a device plugin."""
+    text = (REPO / "examples/check" / example).read_text()
+    text = re.sub(r"image: .*", f"image: {NOW}/cdom-driver:{version_of(REPO)}", text)
+    return list(yaml.safe_load_all(re.sub(r"\n *limits:\n *nvidia.com/gpu: 4", "", text)))
+
+
+def test_the_check_of_shared_memory_says_that_its_program_is_missing(nodes, made):
+    made({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "check-keys", "namespace": "default"}, "stringData": {"key": "none"}},
+         *without_gpus("nvbandwidth.yaml"))
+    eventually("the Job fails", lambda: [one["reason"] for one in nodes.get("job", "check").get("status", {}).get("conditions", [])
+                                         if (one["type"], one["status"]) == ("Failed", "True")], ["BackoffLimitExceeded"], within=120)
+    [first] = nodes.list("pods", "default", "batch.kubernetes.io/job-completion-index=0")
+    assert "mpirun: command not found" in nodes.kubectl("logs", first["metadata"]["name"])
+    # Both had a channel before they failed.
+    assert {one["spec"]["nodeName"] for one in nodes.list("pods", "default", "app=check")} == {"node-1", "node-2"}
+
+
+def test_the_check_as_an_mpijob_has_workers_that_say_what_they_lack(nodes, made):
+    """Its operator is not here: the test makes one pod of each template."""
+    domain_of, job = without_gpus("nvbandwidth-mpijob.yaml")
+    pods = [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"check-{name.lower()}", "namespace": "default"},
+             "spec": {**one["template"]["spec"], "restartPolicy": "Never"}} for name, one in job["spec"]["mpiReplicaSpecs"].items()]
+    made(domain_of, *pods)
+    for name, program in (("check-launcher", "mpirun"), ("check-worker", "/usr/sbin/sshd")):
+        said = eventually(f"{name} fails", lambda name=name: [one["state"]["terminated"]["message"] for one in nodes.pod(name)["status"].get(
+            "containerStatuses", []) if "terminated" in one["state"]], within=120)
+        assert f'"{program}"' in said[0]
 
 
 def test_a_node_that_lacks_imex_is_found_as_the_plugins_page_says(nodes, programs):
