@@ -188,8 +188,8 @@ def transcripts(page):
 
 
 def loosely(line):
-    """A pattern of a line that a command prints: other times, nodes and pods may stand in it."""
+    """A pattern of a line that a command prints: other times, nodes, cliques and pods may stand in it."""
     pattern = re.escape(re.sub(" +", " ", line.strip()))
-    for one, others in ((r"node\\-\d+", r"node-\\d+"), (r"\\-(\d)\\-\w{5}\b", r"-\\d-\\w{5}"), (r"\b\d+s\b", r"(\\d+m)?\\d+s"), (r"\d\d:\d\d:\d\d", r"\\d\\d:\\d\\d:\\d\\d")):
+    for one, others in ((r"node\\-\d+", r"node-\\d+"), (r"\w{8}(\\-\w{4}){3}\\-\w{12}\\\.\d+\b", r"[0-9a-f-]{36}\\.\\d+"), (r"\\-(\d)\\-\w{5}\b", r"-\\d-\\w{5}"), (r"\b\d+s\b", r"(\\d+m)?\\d+s"), (r"\d\d:\d\d:\d\d", r"\\d\\d:\\d\\d:\\d\\d")):
         pattern = re.sub(one, others, pattern)
     return pattern
