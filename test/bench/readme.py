@@ -2,7 +2,7 @@
 """Writes the figures that scripts/bench.sh measured into figures.tsv, and the README's table from that file.
 
     readme.py                       writes the README's table
-    readme.py --check               says where README.md or docs/why.md differ from figures.tsv, and fails
+    readme.py --check               says where README.md, docs/why.md or docs/cost.md differ from figures.tsv, and fails
     readme.py --record nvidia|cdom  takes new cells of that controller from lines of cdom-bench, and writes the table
 """
 
@@ -77,6 +77,10 @@ def main(arguments):
         speeds = {row[3] for row in rows(text)}
         for wrong in set(re.findall(r"\d+ times as fast", (TREE / "docs/why.md").read_text())) - speeds:
             sys.exit(f'docs/why.md: "{wrong}" is not in the table that test/bench/figures.tsv makes')
+        told = dict(re.findall(r"^\| (.*?) \| (.*?) \|$", (TREE / "docs/cost.md").read_text(), re.MULTILINE))
+        for what, _, cdom, _ in rows(text):
+            if told.get(what, cdom) != cdom:
+                sys.exit(f"docs/cost.md: {what}: {told[what]} is not {cdom}, as test/bench/figures.tsv says")
         return
     if arguments[:1] == ["--record"] and arguments[1:] in (["nvidia"], ["cdom"]):
         text = recorded(text, arguments[1], sys.stdin.read().splitlines())

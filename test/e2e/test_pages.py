@@ -113,7 +113,8 @@ def lives(namespace):
 def test_each_command_of_the_page_switches_to_cdom_and_back_under_a_job(cluster, served_by_nvidia, site):
     namespace, controller = served_by_nvidia, f"{NVIDIAS}-controller"
     before = lives(namespace)
-    names = {"NAMESPACE": NVIDIAS, "CONTROLLER": controller}
+    free = next(node for node in cluster.nodes() if node not in namespace.workers_on("older"))
+    names = {"NAMESPACE": NVIDIAS, "CONTROLLER": controller, "NODE": free, "UID": namespace.uid("older")}
     with reading(cluster, "docs/switch.md", names) as page:
         page.run(until="kubectl get deployments,daemonsets")
         page.run(until="kubectl label namespace")

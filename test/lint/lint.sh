@@ -12,7 +12,7 @@
 #   lint.sh metrics                 docs/metrics.md names the metrics in the code, and no others: the tests that write it left none out
 #   lint.sh prose                   words that readers of English as a second language do not know, in all that a person reads
 #   lint.sh one-look                no assert of an end-to-end case reads state once; lint.sh cause-not-time: nor bounds elapsed time
-#   lint.sh figures                 README's table and docs/why.md say what test/bench/figures.tsv records
+#   lint.sh figures                 README's table, docs/why.md and docs/cost.md say what test/bench/figures.tsv records
 #   lint.sh finds COMPILER          each rule notices a source that breaks it
 set -euo pipefail
 
@@ -612,7 +612,7 @@ figures_finds() {
   notices() {  # notices WHAT FILE SED
     cp "$repo/test/bench/figures.tsv" "$scratch/test/bench"
     cp "$repo/README.md" "$scratch"
-    cp "$repo/docs/why.md" "$scratch/docs"
+    cp "$repo"/docs/{why,cost}.md "$scratch/docs"
     sed -i -E "$3" "$scratch/$2"
     if LINT_TREE=$scratch "$repo/test/lint/lint.sh" figures >/dev/null 2>&1; then [[ -z $1 ]]; else [[ -n $1 ]]; fi ||
       fail "figures: ${1:-a tree that is right is refused}"
@@ -622,6 +622,7 @@ figures_finds() {
   notices 'a row that the README lacks, not noticed' README.md '/^\| requests in a minute/d'
   notices 'another figure that is recorded, not noticed' test/bench/figures.tsv 's/\t21 ms/\t42 ms/'
   notices 'another factor in docs/why.md, not noticed' docs/why.md 's/[0-9]+ times as fast/1000 times as fast/'
+  notices 'another figure in docs/cost.md, not noticed' docs/cost.md 's/^(\| memory .*) [0-9]+ MiB/\1 31 MiB/'
   rm -r "$scratch"
 }
 
