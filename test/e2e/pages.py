@@ -52,16 +52,19 @@ class Command(typing.NamedTuple):
     shown: list  # The lines that it prints, where the page shows them.
 
 
-def blocks(page, language):
-    """The texts of the page's blocks in that language."""
-    found = re.findall(rf"^( *)```{language}\n(.*?)^\1```$", (REPO / page).read_text(), re.MULTILINE | re.DOTALL)
+def blocks(page, language, section=""):
+    """The texts of the page's blocks in that language; only those below the heading `section`, if it names one."""
+    text = (REPO / page).read_text()
+    if section:
+        [text] = re.findall(rf"^## {re.escape(section)}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    found = re.findall(rf"^( *)```{language}\n(.*?)^\1```$", text, re.MULTILINE | re.DOTALL)
     return [textwrap.dedent(text) for _, text in found]
 
 
-def commands(page):
-    """The commands of the page's console blocks."""
+def commands(page, section=""):
+    """The commands of the page's console blocks; `section` as in blocks()."""
     return [Command(*re.fullmatch(r"(.*?\S)(?: +# (.*))?", text, re.DOTALL).groups(default=""), shown)
-            for block in blocks(page, "console") for text, shown in _typed(block)]
+            for block in blocks(page, "console", section) for text, shown in _typed(block)]
 
 
 def _typed(block):
@@ -104,13 +107,14 @@ def run(cluster, command, folder=REPO, within=120, programs=None):
 class Reader:
     """Runs the page's commands in their order; see reading()."""
 
-    def __init__(self, cluster, page, names, folder, programs):
+    def __init__(self, cluster, page, names, folder, programs, section):
         self._cluster = cluster
         self._page = page
         self._names = names
         self._folder = folder
         self._programs = programs
-        self._left = [one for one in commands(page) if not reason_not_to_run(page, one)]
+        self._all = commands(page, section)
+        self._left = [one for one in self._all if not reason_not_to_run(page, one)]
         self._running = []
 
     def run(self, until="", folder=None):
@@ -128,7 +132,7 @@ class Reader:
 
     def is_done(self):
         assert self._left == [], f"{self._page}: nobody runs these"
-        text = "\n".join(one.text for one in commands(self._page))
+        text = "\n".join(one.text for one in self._all)
         assert [name for name in self._names if not _of_name(name).search(text)] == [], f"{self._page} has no such name any more"
 
     def _run(self, command, folder):
@@ -155,9 +159,10 @@ class Reader:
 
 
 @contextlib.contextmanager
-def reading(cluster, page, names=None, folder=REPO, programs=None):
-    """A Reader of the page, in that folder. `names` are what the page's placeholders stand for. At the end all commands must have run."""
-    reader = Reader(cluster, page, names or {}, folder, programs)
+def reading(cluster, page, names=None, folder=REPO, programs=None, section=""):
+    """A Reader of the page, in that folder. `names` are what the page's placeholders stand for. At the end all commands must have run;
+    with `section`, those below that heading."""
+    reader = Reader(cluster, page, names or {}, folder, programs, section)
     try:
         yield reader
         reader.is_done()

@@ -1,4 +1,4 @@
-"""The page about nodes and racks that are maintained is typed as it is printed, under a job."""
+"""Pages that need a job are typed as they are printed: nodes and racks that are maintained, and a symptom."""
 
 import contextlib
 import subprocess
@@ -9,7 +9,7 @@ from cluster import REPO, Setup
 from clusters import is_kept
 from namespaces import Namespace, field_in, is_up, members_in
 from objects import CLIQUE, domain, job, worker_pod
-from pages import blocks, reading
+from pages import blocks, reading, run_commands
 from versions import needs_placement
 from waiting import eventually
 
@@ -18,8 +18,10 @@ CLUSTER = Setup(nodes=16, placement=True, nodesim=("--imex-reports",), controlle
 pytestmark = needs_placement
 
 
-def stateful_set(name, count):
+def stateful_set(name, count, template_name=None):
+    """Its pods claim from the domain's template, or from the one that is named."""
     template = worker_pod(name)
+    template["spec"]["resourceClaims"][0]["resourceClaimTemplateName"] = template_name or f"{name}-channel"
     return {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": name},
             "spec": {"replicas": count, "serviceName": name, "podManagementPolicy": "Parallel",
                      "selector": {"matchLabels": {"app": name}}, "template": template}}
@@ -147,3 +149,9 @@ def test_a_job_with_the_policy_of_the_page_survives_a_drain_that_another_does_no
                lambda said: said.count("0 of 8 (8 unusable)") == 2)
     cluster.kubectl("uncordon", "-l", CLIQUE)
     serves(default, "patient")
+
+
+def test_the_example_of_the_symptoms_page_finds_a_wrong_template_and_corrects_it(cluster, default):
+    default.apply(domain("train"), stateful_set("train", 1, "train"))
+    run_commands(cluster, "docs/symptoms.md", section="Follow an example")
+    default.is_in_step("train", 1)

@@ -27,10 +27,15 @@ def test_each_block_of_the_pages_says_what_it_is():
 
 
 def test_each_command_of_the_pages_is_run_or_has_a_reason_not_to_be():
-    read = set(re.findall(r'(?:reading|run_commands)\([^"]*"(docs/[\w-]+\.md)"', "".join(
-        path.read_text() for path in (REPO / "test/e2e").glob("test_*.py"))))
+    cases = "".join(path.read_text() for path in (REPO / "test/e2e").glob("test_*.py"))
+    found = re.findall(r'(?:reading|run_commands)\([^"]*"(docs/[\w-]+\.md)"(?:, section="([^"]+)")?', cases)
+    read = {page for page, _ in found}
     run = {page for page in PAGES for command in commands(page) if not reason_not_to_run(page, command)}
     assert run == read
+    whole = {page for page, section in found if not section}
+    unread = [(page, command.text) for page in read - whole for command in commands(page)
+              if not any(command in commands(page, section) for other, section in found if other == page)]
+    assert unread == []
 
 
 def test_each_reason_not_to_run_a_command_has_its_command():

@@ -57,7 +57,7 @@ def without_imex(nodes, node):
 
 @pytest.mark.usefixtures("served")
 def test_the_controller_answers_as_the_page_of_symptoms_says(nodes):
-    run_commands(nodes, "docs/symptoms.md")
+    run_commands(nodes, "docs/symptoms.md", section="Ask the controller")
 
 
 @pytest.mark.usefixtures("served", "monitored")
