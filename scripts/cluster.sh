@@ -17,7 +17,8 @@ Usage: scripts/cluster.sh up [options]         start a cluster with 36 simulated
        scripts/cluster.sh up --real-nodes N    with N nodes that run containers, 1 to 4, in namespaces of this machine
        scripts/cluster.sh kubectl ARGUMENTS    run the cluster's own kubectl as its administrator
        scripts/cluster.sh node COMMAND NODE    what befalls a simulated node: kill, revive, reboot, remove, stall-daemon,
-                                               unstall-daemon, stop-plugin or start-plugin, such as `node kill node-003`
+                                               unstall-daemon, stop-plugin or start-plugin, such as `node kill node-003`;
+                                               the node `member` is the first member of a domain
        scripts/cluster.sh load FOLDER NAME     give all real nodes an image: an OCI layout, as scripts/image.sh makes it,
                                                under a name to which its tag is added
        scripts/cluster.sh in NODE COMMAND...   run a command in a real node, such as `in node-1 bash`
@@ -108,9 +109,9 @@ NEXT
     cat <<NEXT
 
 cdom runs on 36 simulated nodes with four GPUs each, in two NVLink cliques. Try:
-  scripts/cluster.sh kubectl apply -f examples/quickstart.yaml    a ComputeDomain, and four pods that share it for 30 s
+  scripts/cluster.sh kubectl apply -f examples/quickstart.yaml    a ComputeDomain, and four pods that share it for 10 minutes
   scripts/cluster.sh kubectl get cdom -o wide --watch             see it become ready
-  scripts/cluster.sh node kill node-003                           a node is lost; \`node revive node-003\` brings it back
+  scripts/cluster.sh node kill member                             a member is lost; the watch shows it after 10 seconds
 
   export KUBECONFIG=${admin_kubeconfig@Q}    for a kubectl of yours
   tail -f ${controller_log@Q}    the controller's log; it is started again when it ends
@@ -132,7 +133,20 @@ NEXT
   node)
     (($# == 2)) || misuse "node needs a command and the name of a node, such as: node kill node-003"
     [[ -e $stage/running ]] || die "there is no cluster with simulated nodes in $stage. Start it: scripts/cluster.sh up"
-    nodesim "$1?node=$2"
+    happens=(kill revive reboot remove stall-daemon unstall-daemon stop-plugin start-plugin)
+    [[ " ${happens[*]} " == *" $1 "* ]] || die "a node knows no '$1', but: ${happens[*]}"
+    node=$2
+    if [[ $node == member ]]; then
+      plane_bin=$("$controlplane/build.sh")
+      node=$(kubectl get computedomains --all-namespaces -o 'jsonpath={.items[*].status.nodes[*].name}')
+      node=${node%% *}
+      [[ -n $node ]] || die "no domain has a member. Make one: scripts/cluster.sh kubectl apply -f examples/quickstart.yaml"
+    fi
+    said=$(nodesim "$1?node=$node") || die "$1 $node: $said"
+    echo "$1 $node: done"
+    if [[ $1 == kill ]]; then
+      echo "Kubernetes notices it after 10 seconds. To bring it back: scripts/cluster.sh node revive $node"
+    fi
     ;;
   load | in)
     has_real_nodes || die "there is no cluster with real nodes in $stage. Start it: scripts/cluster.sh up --real-nodes 2"

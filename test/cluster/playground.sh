@@ -14,7 +14,8 @@ playground_up() {  # playground_up [options of controlplane up]
   "$repo/scripts/deps.sh"
   echo "cluster.sh: building the controller and the simulated nodes; the first time takes several minutes" >&2
   build_quietly "$stage/build.log" release compute-domain-controller nodesim
-  plane_up "$@"
+  # Kubelet plugins are privileged: those of cdom.yaml, too.
+  plane_up --apiserver-arg --allow-privileged=true "$@"
   {
     kubectl apply -k "$repo/manifests/local"
     wait_for 60 "the CRDs are served" kubectl get computedomains,computedomaincliques --all-namespaces
@@ -23,8 +24,8 @@ playground_up() {  # playground_up [options of controlplane up]
   } >"$stage/playground.log" 2>&1
   : >"$stage/running"
   launcher=(setsid "$repo/test/cluster/keep_running.sh" "$stage/running")
-  # As long as the programs of the examples run.
-  nodesim_up --nodes 36 --cliques 2 --gpus 4 --job-duration 30s --imex-reports
+  # Jobs run longer than one looks at them, and pods that check something as long as they take.
+  nodesim_up --nodes 36 --cliques 2 --gpus 4 --job-duration 10m --pod-duration 30s --imex-reports
   controller_kubeconfig 8760h
   controller_up --membership-writer daemon
   wait_for 60 "the controller leads (see $stage/controller.log)" grep -q Reconciling "$stage/controller.log"

@@ -10,6 +10,7 @@ import tempfile
 import pytest
 from cluster import CONTROL_PLANE, REPO
 from clusters import refuse_keep
+from kustomizations import beside_a_checkout
 from pages import blocks, filled, loosely, run, run_commands, transcripts
 from versions import needs_placement
 from waiting import eventually
@@ -107,11 +108,13 @@ def test_the_commands_of_the_first_screen_show_a_domain_and_a_lost_node(playgrou
         finally:
             watching.terminate()
     seen.unlink()
-    assert playground.script(*kill.split()[1:])[0] == 0
-    eventually("the node is lost", lambda: playground.kubectl("get node node-003 --no-headers"), re.compile("NotReady"))
-    assert "node revive node-003" in playground.screen
-    assert playground.script("node", "revive", "node-003")[0] == 0
-    eventually("the node is back", lambda: playground.kubectl("get node node-003 --no-headers"), re.compile(" Ready "))
+    status, said, _ = playground.script(*kill.split()[1:])
+    assert status == 0
+    [revive] = re.findall(r"scripts/cluster\.sh (node revive node-\d+)$", said, re.MULTILINE)
+    eventually("the row tells of the lost member", lambda: playground.kubectl("get cdom quickstart -o wide --no-headers"),
+               re.compile(f" 3/4 .* NodeLost .*{revive.split()[2]} "))
+    assert playground.script(*revive.split())[0] == 0
+    eventually("the member is back", lambda: playground.kubectl("get cdom quickstart --no-headers"), re.compile(" 4/4 "))
 
 
 @pytest.mark.usefixtures("no_domain")
@@ -254,7 +257,8 @@ def test_a_controller_that_is_dead_can_be_seen_ends_no_pod_and_is_started_again(
     (("up",), "there is a cluster in .*End it first: scripts/cluster.sh down"),
     (("node", "kill"), "node needs a command and the name of a node"),
     (("node", "kill", "node-999"), "node-999"),
-    (("node", "explode", "node-003"), "explode"),
+    (("node", "kil", "node-003"), "^cluster.sh: a node knows no 'kil', but: kill revive "),
+    (("node", "kill", "member"), "no domain has a member. Make one: .*quickstart.yaml"),
     (("load", "folder", "name"), "there is no cluster with real nodes"),
     (("uo",), "'uo' is none of 'up', 'kubectl', 'node', 'load', 'in' and 'down'"),
 ])
@@ -262,6 +266,18 @@ def test_a_wrong_command_is_told_what_is_wrong(playground, arguments, says):
     status, printed, said = playground.script(*arguments)
     assert status != 0
     assert re.search(says, printed + said), printed + said
+
+
+def test_what_a_rack_needs_is_installed_on_it_as_by_cdom_yaml(playground, tmp_path):
+    """It has cdom's objects already, and here they get the plugin, whose pods are privileged."""
+    rack = beside_a_checkout(tmp_path / "rack", blocks("docs/install.md", "yaml")[2])
+    playground.kubectl(f"apply -k {rack}")
+    playground.kubectl("label node node-003 nvidia.com/gpu.present=true")
+    for workload in ("deployment/cdom-controller", "daemonset/cdom-kubelet-plugin"):
+        playground.kubectl(f"-n cdom-system rollout status {workload} --timeout=60s")
+    assert playground.kubectl("-n cdom-system get pods -l app.kubernetes.io/component=kubelet-plugin -o name") != ""
+    for workload in ("deployment/cdom-controller", "daemonset/cdom-kubelet-plugin"):
+        playground.kubectl(f"-n cdom-system delete {workload} --timeout=60s")
 
 
 def test_a_bare_cluster_is_empty_and_ends_with_down(playground):

@@ -31,7 +31,9 @@ void EndContainers(const Turn& turn, PodRun& run, int exit_code) {
 // When the containers that run end by themselves. Asked again each time, since the annotation may
 // change under them; negative: not before it does.
 std::optional<TimePoint> EndOf(const Turn& turn, const PodRun& run, const Pod& pod) {
-  std::chrono::duration<double> seconds = turn.settings.job_duration;
+  const Settings& settings = turn.settings;
+  const bool has_own = !pod.IsOfJob() && settings.pod_duration.count() > 0;
+  std::chrono::duration<double> seconds = has_own ? settings.pod_duration : settings.job_duration;
   if (pod.run_seconds) {
     if (*pod.run_seconds < 0) return std::nullopt;
     seconds = std::chrono::duration<double>(std::min(*pod.run_seconds, kSecondsMax));

@@ -83,7 +83,7 @@ TEST_F(Kubelet, PodWaitsForAClaimThatIsNotThere) {
   EXPECT_EQ(world_.GetPod("p").status.phase, "Pending");
 }
 
-TEST_F(Kubelet, PodOfAJobCompletesAfterItsDurationAndIsNotDeleted) {
+TEST_F(Kubelet, PodThatMayEndCompletesAfterItsDurationAndIsNotDeleted) {
   Pod& pod = world_.AddPod("p");
   pod.restart = Pod::Restart::kNever;
   world_.Run(world_.settings.job_duration - milliseconds(1));
@@ -91,6 +91,19 @@ TEST_F(Kubelet, PodOfAJobCompletesAfterItsDurationAndIsNotDeleted) {
   world_.Run(milliseconds(1));
   EXPECT_EQ(world_.GetPod("p").status.phase, "Succeeded");
   EXPECT_FALSE(world_.GetPod("p").status.ready);
+}
+
+TEST_F(Kubelet, PodOfAJobHasADurationOfItsOwn) {
+  world_.settings.pod_duration = std::chrono::seconds(2);
+  Pod& job = world_.AddPod("j");
+  job.restart = Pod::Restart::kNever;
+  job.meta.owners = {{.api_version = "batch/v1", .kind = "Job", .name = "j", .controller = true}};
+  world_.AddPod("p").restart = Pod::Restart::kNever;
+  world_.Run(std::chrono::seconds(2));
+  EXPECT_EQ(world_.GetPod("j").status.phase, "Running");
+  EXPECT_EQ(world_.GetPod("p").status.phase, "Succeeded");
+  world_.Run(world_.settings.job_duration - std::chrono::seconds(2));
+  EXPECT_EQ(world_.GetPod("j").status.phase, "Succeeded");
 }
 
 TEST_F(Kubelet, AnnotationDecidesHowLongAndHowAPodEnds) {

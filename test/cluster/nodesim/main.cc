@@ -91,6 +91,8 @@ void AddOptions(CLI::App& app, Options& options) {
   AddDuration(app, "--stop-delay", settings.stop_delay,
               "How long a container takes to stop, at most its grace period");
   AddDuration(app, "--job-duration", settings.job_duration, "How long the pods of Jobs run");
+  AddDuration(app, "--pod-duration", settings.pod_duration,
+              "How long other pods run that may end; 0: as those of Jobs");
   AddDuration(app, "--lease-period", settings.lease_period, "Between renewals of a node's Lease");
   AddDuration(app, "--status-period", settings.status_period,
               "Between heartbeats in a Node's status");

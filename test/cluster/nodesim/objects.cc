@@ -176,9 +176,14 @@ bool Pod::LacksImage() const {
       containers, [](const Container& one) { return one.image.ends_with(kMissingImageTag); });
 }
 
+bool Pod::IsOfJob() const {
+  const kube::OwnerReference* owner = meta.ControllerOwner();
+  return owner != nullptr && owner->kind == "Job";
+}
+
 bool Pod::RunsToCompletion() const {
   const kube::OwnerReference* owner = meta.ControllerOwner();
-  if (owner != nullptr && owner->kind == "Job") return true;
+  if (IsOfJob()) return true;
   return restart != Restart::kAlways && (owner == nullptr || owner->kind != "DaemonSet");
 }
 

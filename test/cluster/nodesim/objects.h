@@ -101,6 +101,7 @@ struct Pod {
   }
   // Returns whether its containers cannot start, because no registry has an image of theirs.
   [[nodiscard]] bool LacksImage() const;
+  [[nodiscard]] bool IsOfJob() const;
   // Returns whether it ends by itself: a Job's pod, or a pod that may end and is not a daemon.
   [[nodiscard]] bool RunsToCompletion() const;
 };

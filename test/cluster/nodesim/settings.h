@@ -20,6 +20,8 @@ struct Settings {
   std::chrono::milliseconds daemon_delay{500};
   std::chrono::milliseconds stop_delay{100};
   std::chrono::milliseconds job_duration{5'000};
+  // Of pods that may end, and that no Job owns. If 0, as those of Jobs.
+  std::chrono::milliseconds pod_duration{0};
   // A quarter of the 10 s after which test/cluster/controlplane treats a node as lost. Other
   // clusters use 10 s of 40 s.
   std::chrono::milliseconds lease_period{2'500};
