@@ -7,6 +7,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 import time
 import urllib.request
 
@@ -16,6 +17,9 @@ from namespaces import Namespace
 from objects import CLIQUE, domain, workers
 from prometheus import MONITORING, RULES, Prometheus, free_port
 from waiting import eventually
+
+sys.path.insert(0, str(MONITORING))
+from dashboards import BOARDS, chosen, queries, rows, variables  # noqa: E402
 
 CLUSTER = Setup(nodes=16)
 FLAGS = ("--leader-election-lease-duration", "12s", "--leader-election-renew-deadline", "10s", "--leader-election-retry-period", "1s",
@@ -148,6 +152,31 @@ def test_prometheus_shows_prices_waste_and_free_nodes(world):
     prometheus.shows('count(cdom_domain_ready{name="train"})', 1)  # Only one replica speaks of domains.
 
 
+def test_the_table_of_the_dashboard_has_a_row_for_each_chosen_domain(world):
+    board = BOARDS["cdom-domains"]
+    [table] = [panel for panel in board["panels"] if panel["type"] == "table"]
+
+    def shown(**values):
+        return sorted(rows(table, {target["refId"]: world.prometheus.ask(chosen(target["expr"], board, **values)) for target in table["targets"]}),
+                      key=lambda row: row["Domain"])
+    counts = {"Ready": 1, "In use": 1, "Shared memory": 1, "Members leaving": 0, "Cliques": 1, "Pods waiting": 0, "Deletion blocked": 0, "Conflicted": 0}
+    lazy, train = ({"Namespace": "insight", "Domain": name, **counts, **dict.fromkeys(("Members ready", "Members expected", "Nodes held"), members)}
+                   for name, members in (("lazy", 2), ("train", 4)))
+    eventually("rows", shown, [lazy, train], within=120)
+    eventually("rows of one domain", lambda: shown(domain="train"), [train])
+    eventually("rows of another namespace", lambda: shown(namespace="other"), [])
+
+
+def test_variables_of_the_dashboards_list_what_there_is(world):
+    def values(uid, name):
+        board = BOARDS[uid]
+        query, label = re.fullmatch(r"label_values\((.*), (\w+)\)", variables(board)[name]["query"]["query"]).groups()
+        return {labels[label] for labels, _ in world.prometheus.ask(chosen(query, board))}
+    eventually("namespaces", lambda: values("cdom-domains", "namespace"), {"insight"}, within=120)
+    eventually("domains", lambda: values("cdom-domains", "domain"), {"lazy", "train"})
+    eventually("cliques", lambda: values("cdom-cliques", "clique"), {world.one, world.other})
+
+
 def test_alerts_of_a_killed_node_come_and_go_with_it(world):
     prometheus, nodesim = world.prometheus, world.cluster.nodesim
     members = {name: world.namespace.members(name) for name in ("train", "lazy")}
@@ -217,13 +246,12 @@ def test_each_panel_of_the_dashboards_has_points(world):
     # Another domain becomes ready while Prometheus looks on: rates of its times need an increase.
     world.end_workers("train")
     world.run_both()
-    queries = [target["expr"] for file in (REPO / "manifests/monitoring").glob("dashboard-*.json")
-               for panel in json.loads(file.read_text())["panels"] for target in panel["targets"]]
-    assert queries
+    asked = [chosen(query, board) for board in BOARDS.values() for query in queries(board)]
+    assert asked
 
     def without_points():
         now = time.time()
-        return [query for query in queries if not set(prometheus.points(query, now - 120, now)) - {"NaN"}]
+        return [query for query in asked if not set(prometheus.points(query, now - 120, now)) - {"NaN"}]
     eventually("queries of panels without points", without_points, [], within=120)
     if "CDOM_PICTURE" in os.environ:
         subprocess.run([MONITORING / "draw.py", prometheus.url, os.environ["CDOM_PICTURE"]], check=True)

@@ -3,7 +3,7 @@
 What a real Prometheus makes of a controller is in test/e2e/test_insight.py.
 """
 
-import json
+import itertools
 import pathlib
 import re
 import shutil
@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 import operator_rules
+from dashboards import BOARDS, chosen, queries, variables
 from operator_rules import MONITORING
 
 REPO = pathlib.Path(__file__).resolve().parents[3]
@@ -23,6 +24,12 @@ ALERTS = {rule["alert"]: rule for rule in ALL if "alert" in rule}
 RECORDED = [rule["record"] for rule in ALL if "record" in rule]
 ALERTS_PAGE = (REPO / "docs/alerts.md").read_text()
 METRICS_PAGE = (REPO / "docs/metrics.md").read_text()
+# {series: labels}, as the pages have them.
+LABELS = {name: set(re.findall(r"`(\w+)`", labels)) for names, labels in re.findall(
+              r"^\| ((?:`[a-z_:]+`(?:, )?)+) \|([^|]*)\|", METRICS_PAGE + ALERTS_PAGE, re.MULTILINE)
+          for name in re.findall(r"[a-z_:]+", names)}
+# The label whose values each variable of a dashboard has.
+OF_VARIABLE = {"namespace": "namespace", "domain": "name", "clique": "clique"}
 
 
 def documents(file):
@@ -90,18 +97,85 @@ def test_each_recorded_series_is_on_the_page():
     assert [one for one in RECORDED if f"`{one}`" not in ALERTS_PAGE] == []
 
 
+def selectors(query):
+    """(series, matchers) of each series of the pages that the query names."""
+    found = re.findall(r"\b((?:cdom|controller_runtime|leader_election|workqueue)[a-z_:]+)(\{[^}]*\})?", query)
+    return [(re.sub("_bucket$", "", name), matchers) for name, matchers in found]
+
+
 def test_each_query_of_the_dashboards_is_one_and_asks_for_what_there_is(promtool, tmp_path):
-    queries = [target["expr"] for file in MONITORING.glob("dashboard-*.json")
-               for panel in json.loads(file.read_text())["panels"] for target in panel["targets"]]
+    asked = [query for board in BOARDS.values() for query in queries(board)]
+    series = {name for query in asked for name, _ in selectors(query)}
+    assert len(series) > 10
+    assert series - LABELS.keys() == set()
+    # Also those of variables, without the label whose values they list.
+    asked += [re.fullmatch(r"label_values\((.*), \w+\)", one["query"]["query"])[1] for board in BOARDS.values() for one in variables(board).values()]
     panels = tmp_path / "panels.yaml"
-    panels.write_text(yaml.safe_dump({"groups": [{"name": "panels", "rules": [{"record": "panel", "expr": one} for one in queries]}]}))
+    panels.write_text(yaml.safe_dump({"groups": [{"name": "panels", "rules": [{"record": "panel", "expr": one} for one in asked]}]}))
     # The same query twice is none of its business.
     checked = promtool("check", "rules", "--lint=none", panels)
     assert checked.returncode == 0, checked.stdout
-    series = {name.removesuffix("_bucket") for query in queries
-              for name in re.findall(r"\b(?:cdom|leader_election|workqueue)[a-z_:]+", query)}
-    assert len(series) > 10
-    assert [one for one in sorted(series) if f"`{one}`" not in METRICS_PAGE + ALERTS_PAGE] == []
+
+
+@pytest.mark.parametrize("uid, names", [("cdom-domains", ["namespace", "domain"]), ("cdom-cliques", ["clique"])])
+def test_a_dashboard_chooses_by_variables_wherever_series_have_the_labels(uid, names):
+    board = BOARDS[uid]
+    assert list(variables(board)) == names
+    for name, variable in variables(board).items():
+        query, label = re.fullmatch(r"label_values\((.*), (\w+)\)", variable["query"]["query"]).groups()
+        [(series, _)] = selectors(query)
+        assert label == OF_VARIABLE[name] and label in LABELS[series]
+        assert variable["definition"] == variable["query"]["query"]
+        assert (variable["multi"], variable["includeAll"], variable["allValue"]) == (True, True, ".*")
+    for query in queries(board):
+        for series, matchers in selectors(query):
+            has_labels = {OF_VARIABLE[name] for name in names} <= LABELS[series]
+            used = [name for name in names if f'{OF_VARIABLE[name]}=~"${name}"' in matchers]
+            assert used == (names if has_labels else []), query
+
+
+@pytest.mark.parametrize("board", BOARDS.values(), ids=BOARDS)
+def test_panels_have_numbers_and_places_of_their_own(board):
+    panels = board["panels"]
+    assert len({panel["id"] for panel in panels}) == len(panels)
+    places = [(panel["title"], *(panel["gridPos"][side] for side in "xywh")) for panel in panels]
+    assert [one for one in places if not (one[1] >= 0 and one[1] + one[3] <= 24)] == []
+    assert [(one[0], other[0]) for one, other in itertools.combinations(places, 2)
+            if all(one[at] < other[at] + other[at + 2] and other[at] < one[at] + one[at + 2] for at in (1, 2))] == []
+    assert {one["datasource"]["uid"] for panel in panels for one in (panel, *panel["targets"])} == {"${datasource}"}
+    assert {one["datasource"]["uid"] for one in variables(board).values()} == {"${datasource}"}
+
+
+def test_the_table_of_domains_names_each_column_and_styles_no_other():
+    [table] = [panel for panel in BOARDS["cdom-domains"]["panels"] if panel["type"] == "table"]
+    assert {(target["instant"], target["format"]) for target in table["targets"]} == {(True, "table")}
+    names = table["transformations"][1]["options"]["renameByName"]
+    assert set(names) == {"namespace", "name", *(f"Value #{target['refId']}" for target in table["targets"])}
+    assert {one["matcher"]["options"] for one in table["fieldConfig"]["overrides"]} <= set(names.values())
+
+
+def test_the_map_of_racks_shows_the_state_of_each_clique_and_held_node(promtool, tmp_path):
+    board = BOARDS["cdom-cliques"]
+    maps = [panel for panel in board["panels"] if panel["type"] == "state-timeline"]
+    nodes = {"all free": (4, 0, 0, 0), "some free": (1, 3, 0, 0), "none free": (0, 3, 1, 0), "unusable": (3, 0, 0, 1)}
+    series = [(f'cdom_clique_nodes{{clique="{clique}",state="{state}"}}', number)
+              for clique, numbers in nodes.items() for state, number in zip(("free", "held", "reserved", "unusable"), numbers)]
+    ready = {"not ready": 0, "no report": None, "ready": 1}
+    series += [(f'cdom_node_imex_expected{{namespace="team",name="train",node="{node}",clique="some free"}}', 1) for node in ready]
+    series += [(f'cdom_node_imex_ready{{namespace="team",name="train",node="{node}"}}', value) for node, value in ready.items() if value is not None]
+    wanted = [[(f'{{clique="{clique}"}}', value) for value, clique in enumerate(nodes)],
+              [(f'{{clique="some free", node="{node}"}}', value) for value, node in enumerate(ready)]]
+    for panel, samples in zip(maps, wanted, strict=True):
+        [mapping] = panel["fieldConfig"]["defaults"]["mappings"]
+        assert list(mapping["options"]) == [str(value) for _, value in samples]
+    (tmp_path / RULES_TEST.name).write_text(yaml.safe_dump({"rule_files": ["rules.yaml"], "tests": [{
+        "interval": "1m", "input_series": [{"series": one, "values": f"{value}x5"} for one, value in series],
+        "promql_expr_test": [{"expr": chosen(panel["targets"][0]["expr"], board), "eval_time": "5m",
+                              "exp_samples": [{"labels": labels, "value": value} for labels, value in samples]}
+                             for panel, samples in zip(maps, wanted)]}]}))
+    shutil.copy(RULES, tmp_path)
+    tested = promtool("test", "rules", tmp_path / RULES_TEST.name)
+    assert tested.returncode == 0, tested.stdout
 
 
 def test_the_pod_monitor_of_the_plugin_takes_the_port_that_its_pods_have():
