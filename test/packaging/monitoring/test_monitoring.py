@@ -8,6 +8,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import urllib.parse
 
 import pytest
 import yaml
@@ -91,6 +92,22 @@ def test_each_alert_leads_to_what_to_do_about_it():
     assert sorted(re.findall(r"^## (Cdom\w+)$", ALERTS_PAGE, re.MULTILINE)) == sorted(ALERTS)
     for name, rule in ALERTS.items():
         assert rule["annotations"]["runbook_url"].endswith(f"/docs/alerts.md#{name.lower()}")
+
+
+def test_each_alert_has_a_description_and_links_to_its_part_of_a_dashboard():
+    fired = [(one["alertname"], alert) for test in yaml.safe_load(RULES_TEST.read_text())["tests"] for one in test.get("alert_rule_test", [])
+             for alert in one["exp_alerts"]]
+    assert {name for name, _ in fired} == set(ALERTS)
+    for name, alert in fired:
+        said, labels = alert["exp_annotations"], {label: value for label, value in alert["exp_labels"].items() if label != "severity"}
+        assert set(said) == {"summary", "description", "runbook_url", "dashboard_url"}, name
+        assert 1 <= len(re.findall(r"\.(?: |$)", said["description"])) <= 2, name
+        assert [one for one in labels.values() if one not in said["description"]] == [], name
+        link = urllib.parse.urlsplit(said["dashboard_url"])
+        board = BOARDS[link.path.removeprefix("/d/")]
+        picked = {variable.removeprefix("var-"): value for variable, value in urllib.parse.parse_qsl(link.query)}
+        assert picked.keys() <= variables(board).keys(), name
+        assert {OF_VARIABLE[variable]: value for variable, value in picked.items()} == labels, name
 
 
 def test_each_recorded_series_is_on_the_page():
