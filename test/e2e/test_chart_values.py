@@ -77,6 +77,7 @@ OTHERS = {
     "namespace.create": (False, BOTH),
     "monitoring.labels": ({"release": "mine"}, BOTH),
     "monitoring.runbooks": ("https://mine.example.org/alerts", BOTH),
+    "monitoring.dashboards": ("https://grafana.example.org", BOTH),
     "imagePullSecrets": ([{"name": "mine"}], BOTH),
     "daemon.membershipWriter": ("daemon", BOTH),
     "handover.lease": ("nvidia-dra-driver-controller", BESIDE),
@@ -397,14 +398,17 @@ def test_a_namespace_that_exists_for_its_pull_secret_is_taken_when_that_is_said(
 
 
 def test_alerts_and_monitors_have_the_labels_and_links_of_the_site(helm_4):
-    values = {"monitoring": {"enabled": True, "labels": {"release": "kps"}, "runbooks": "https://mine.example.org/alerts"}, "rack": True}
+    values = {"monitoring": {"enabled": True, "labels": {"release": "kps"}, "runbooks": "https://mine.example.org/alerts",
+                             "dashboards": "https://mine.example.org/grafana/"}, "rack": True}
     found = [one for one in helm_4.objects(values, OPERATOR) if one["kind"] in ("PodMonitor", "PrometheusRule")]
     assert sorted(one["metadata"]["name"] for one in found if one["kind"] == "PodMonitor") == ["cdom-controller", "cdom-kubelet-plugin"]
     assert {one["metadata"]["labels"]["release"] for one in found} == {"kps"}
     assert {one["metadata"]["labels"]["app.kubernetes.io/part-of"] for one in found} == {"cdom"}
-    links = [rule["annotations"]["runbook_url"] for one in found if one["kind"] == "PrometheusRule"
+    links = [rule["annotations"] for one in found if one["kind"] == "PrometheusRule"
              for group in one["spec"]["groups"] for rule in group["rules"] if "alert" in rule]
-    assert links and [one for one in links if not one.startswith("https://mine.example.org/alerts#cdom")] == []
+    assert links
+    for annotation, begin in (("runbook_url", "https://mine.example.org/alerts#cdom"), ("dashboard_url", "https://mine.example.org/grafana/d/cdom-")):
+        assert [one[annotation] for one in links if not one[annotation].startswith(begin)] == []
 
 
 def test_beside_in_a_namespace_without_nvidias_controller_the_notes_warn(helm, removed_later):

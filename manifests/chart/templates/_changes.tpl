@@ -33,7 +33,7 @@
 {{- end }}
 {{- end }}
 
-{{- /* Labels by which a Prometheus selects, and the page to which alerts link. Beside NVIDIA's controller that one may lead, which is
+{{- /* Labels by which a Prometheus selects, and the page and Grafana to which alerts link. Beside NVIDIA's controller that one may lead, which is
   no reason for an alert. */}}
 {{- define "cdom.monitors" -}}
 {{- if has .object.kind (list "PodMonitor" "PrometheusRule") }}
@@ -45,6 +45,7 @@
 {{- range .rules }}
 {{- with .annotations }}
 {{- $_ := set . "runbook_url" (printf "%s#%s" $.root.Values.monitoring.runbooks (last (splitList "#" .runbook_url))) }}
+{{- $_ = set . "dashboard_url" (printf "%s%s" (trimSuffix "/" $.root.Values.monitoring.dashboards) .dashboard_url) }}
 {{- end }}
 {{- if not (and (eq $.root.Values.mode "beside") (eq (toString (get . "alert")) "CdomNoLeader")) }}{{ $rules = append $rules . }}{{ end }}
 {{- end }}
