@@ -110,7 +110,7 @@ void AddFlags(CLI::App& app, Settings& settings) {
 
 Parsed Parse(const std::vector<std::string>& arguments) {
   Parsed parsed;
-  CLI::App app("Makes the daemons of ComputeDomains and says how they are.",
+  CLI::App app("Controller of ComputeDomains: creates their IMEX daemons and writes their status.",
                "compute-domain-controller");
   AddFlags(app, parsed.settings);
   parsed.exit = command_line::Parse(app, WordsOf(arguments));
