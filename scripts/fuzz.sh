@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Gives everything that reads bytes of others the worst of them: builds preset asan, and for each target replays
-# what test/fuzz/corpus holds; with seconds, it searches on from there. Prints PASS or FAIL for each target, and for
-# one that fails what it said, the input, and the command that repeats it. The last line is "N passed, N failed",
+# what test/fuzz/corpus and test/fuzz/found hold; with seconds, it searches on from there. Prints PASS or FAIL for each target, and
+# for one that fails what it said, the input, and the command that repeats it. The last line is "N passed, N failed",
 # where only what ran is counted.
 #
 #   scripts/fuzz.sh [SECONDS_EACH [TARGET...]]    no seconds: corpora alone; no target: all
@@ -48,8 +48,9 @@ run() {  # run TARGET
   local own=$work/$target log=$work/$target.log corpus=$repo/test/fuzz/corpus/$target
   local found=${CDOM_FUZZ_KEEP:+$CDOM_FUZZ_KEEP/$target}
   found=${found:-$own/found}
-  mkdir -p "$own" "$found"
-  local -a folders=("$found") until=("-max_total_time=$seconds")
+  mkdir -p "$own" "$found" "$own/chosen"
+  "$repo/test/fuzz/corpus.py" unpack "$target" "$own/chosen"
+  local -a folders=("$found" "$own/chosen") until=("-max_total_time=$seconds")
   [[ -d $corpus ]] && folders+=("$corpus")
   ((seconds > 0)) || until=(-runs=0)
   "$program" "--target=$target" "${until[@]}" -seed="$seed" -max_len="$bytes_max" \

@@ -39,7 +39,7 @@ a_target_that_there_is_not_is_no_success() {
 every_target_has_a_corpus() {
   local target missing=0
   while read -r target; do
-    if [[ -z $(find "$repo/test/fuzz/corpus/$target" -type f 2>/dev/null | head -n 1) ]]; then
+    if [[ ! -s $repo/test/fuzz/found/$target && -z $(find "$repo/test/fuzz/corpus/$target" -type f 2>/dev/null | head -n 1) ]]; then
       echo "no corpus: $target"
       missing=1
     fi

@@ -125,8 +125,7 @@ def command_of(found, words, preset):
         of_plugin = ["plugin"] if "/plugin/" in file else []
         return [build(preset, "simulate") / "bin/simulate", *of_plugin, f"scenario={found.name}", *words]
     if found.kind == "fuzz":
-        corpus = REPO / "test/fuzz/corpus" / found.name
-        return [build("asan", "cdom-fuzz") / "bin/cdom-fuzz", f"--target={found.name}", "-runs=0", *filter(pathlib.Path.exists, [corpus])]
+        return [REPO / "scripts/fuzz.sh", "0", found.name]
     return [REPO / "test/lint/lint.sh", found.name]
 
 
