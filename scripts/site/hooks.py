@@ -1,6 +1,6 @@
 """Puts pages of the repository that are outside of docs/ into the site, and makes links to files and folders work there.
 
-A link from a page to a file of the repository leads to a copy of that file; a link to a folder leads to its README.
+The page of promises names the tests that show each. A link from a page to a file of the repository leads to a copy of that file; a link to a folder leads to its README.
 Search finds the pages of the navigation, also where they are opened as files.
 """
 
@@ -10,10 +10,14 @@ import json
 import pathlib
 import posixpath
 import re
+import sys
 
 from mkdocs.structure.files import File
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(REPO / "test/suite"))
+import traceability  # noqa: E402
+
 DOCS = "docs/"
 PAGES = ("ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "examples/README.md", "manifests/README.md",
          "manifests/chart/README.md")
@@ -80,6 +84,8 @@ def on_files(files, config):
 
 
 def on_page_markdown(markdown, page, config, files):
+    if origin(page.file.src_path) == "test/promises.md":
+        markdown = traceability.generate(markdown, traceability.all_tests())[0]
     here = page.file.src_path
 
     def rewritten(match):

@@ -20,7 +20,7 @@ AN_ERROR = re.compile(r"[Ee]rror\b|Run with --help ")
 MINE = "needs the reader's registry"
 MAKES = "takes minutes, and needs Debian's servers: test/packaging/image/image_test.sh makes images"
 PUSHES = "needs a release: test/e2e/test_release.py installs from the files of one, and a registry on loopback"
-SIGNS = "test/packaging/image/image_test.sh reads and runs this block, on a registry of its own"
+SIGNS = "cosign is no package of Debian 12: the page says how its commands were checked"
 BESIDE = "needs NVIDIA's controller: test/e2e/test_beside.py has a stand-in"
 SERVES = "serves until SIGTERM: test/e2e/{} runs it"
 # What tests do not read from a page and run: why, by page and by how the command begins.

@@ -555,7 +555,7 @@ includes_finds() {
 
 prose() {
   local -a texts
-  mapfile -t texts < <({ git ls-files --error-unmatch . 2>/dev/null || find . -type f; } | grep -vE '^(LICENSE|test/lint/|test/traceability\.md|manifests/chart/files/)|\.svg$|go\.sum$')
+  mapfile -t texts < <({ git ls-files --error-unmatch . 2>/dev/null || find . -type f; } | grep -vE '^(LICENSE|test/lint/|manifests/chart/files/)|\.svg$|go\.sum$')
   forbid 'plain words: again, must, fix, cleans up, whose, anyone who, passes or follows, as in, is ignored' \
     '\b([Aa]new|[Ss]hall|[Mm]end(ed|s)?|[Ll]ies about|[Oo]f whom|[Ww]hoever|[Gg]oes by|[Ii]n the manner of|[Gg]oes unheeded)\b' "${texts[@]}"
 }

@@ -143,29 +143,6 @@ a_registry_of_an_air_gapped_site_takes_it_and_gives_it_back() {
   [[ $(skopeo --insecure-policy inspect --format '{{.Digest}}' "oci:$work/back:$version") == "$digest" ]]
 }
 
-# As docs/images.md has it, with a key of its own, and no other network than the registry.
-REV3_X12_the_commands_that_sign_an_image_do_as_the_page_says() {
-  local there cosign
-  registry_up
-  there=$registry/site/cdom-controller
-  skopeo --insecure-policy copy --quiet --dest-tls-verify=false "oci:$layout:$version" "docker://$there:$version"
-  awk '/^## / { inside = $0 == "## Sign the image" } !inside { next }
-    /^[$] / || more { more = /[|\\]$/; sub(/^[$] /, ""); print }' "$repo/docs/images.md" |
-    sed "s|registry.example.com/cdom-controller@sha256:830e...|$there@$digest|; s|build/image/controller-amd64.amd64.spdx.json|$layout.$architecture.spdx.json|" >"$work/sign.sh"
-  cat "$work/sign.sh"
-  [[ $(grep -c '^cosign ' "$work/sign.sh") == 5 ]]
-  cosign=$("$repo/test/packaging/image/cosign/build.sh")
-  mkdir "$work/keys" "$work/other"
-  cd "$work/keys"
-  export PATH=$cosign:$PATH COSIGN_PASSWORD=secret TUF_ROOT=$work/tuf HTTPS_PROXY=http://127.0.0.1:9 NO_PROXY=127.0.0.1
-  refused 'no signatures found' cosign verify --key <(cd "$work/other" && cosign generate-key-pair 2>/dev/null && cat cosign.pub) --insecure-ignore-tlog=true "$there@$digest"
-  bash -euo pipefail "$work/sign.sh" >"$work/signed.out" 2>"$work/signed.err" || { tail -n 20 "$work/signed.err"; return 1; }
-  grep -q 'The signatures were verified against the specified public key' "$work/signed.err"
-  # The last command prints the list of packages.
-  sed -n '/^{$/,$p' "$work/signed.out" | jq -e '.spdxVersion == "SPDX-2.3"'
-  refused 'no matching signatures' cosign verify --key "$work/other/cosign.pub" --insecure-ignore-tlog=true "$there@$digest"
-}
-
 misuse_is_explained() {
   refused 'say for which architecture' "$repo/scripts/image.sh"
   refused 'unknown word riscv64' "$repo/scripts/image.sh" riscv64
@@ -201,5 +178,4 @@ check dpkg_reads_the_packages_and_each_file_is_of_one_of_them
 check sbom_lists_the_same_packages
 check scanners_see_debian_12
 check a_registry_of_an_air_gapped_site_takes_it_and_gives_it_back
-check REV3_X12_the_commands_that_sign_an_image_do_as_the_page_says
 summary

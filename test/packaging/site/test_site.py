@@ -224,6 +224,11 @@ def test_a_phone_shows_the_cells_of_a_row_below_each_other(folder, scheme):
     assert [path for path in folder.rglob("*.html") if re.search(r"<td(?! data-column=)", path.read_text())] == []
 
 
+def test_the_page_of_promises_names_the_tests_that_carry_an_id(folder):
+    assert "Cache.B33_" not in (REPO / "test/promises.md").read_text()
+    assert "Cache.B33_" in (folder / "repository/test/promises.html").read_text()
+
+
 def test_pages_are_read_in_the_order_of_the_navigation(folder):
     def neighbour(page, which):
         return re.findall(rf'<a href="([^"]+)"[^>]* rel="{which}"', (folder / page).read_text())
