@@ -308,6 +308,7 @@ void Controller::Start() {
 }
 
 kube::WorkQueue::Ended Controller::Finish(const std::string& uid, const Outcome& outcome) {
+  ++passes_;
   sinks_.record(outcome.events);
   if (!outcome.wake.empty()) sinks_.enqueue(outcome.wake, {.priority = Priority::kLow});
   if (outcome.error) {

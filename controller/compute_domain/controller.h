@@ -55,6 +55,11 @@ class Controller {
   // Completes a pass: records its Events, enqueues the domain whose turn in the rollout it is, and
   // logs errors. Returns when the domain is due again, for the queue. Thread-safe.
   [[nodiscard]] kube::WorkQueue::Ended Finish(const std::string& uid, const Outcome& outcome);
+  // Returns how many passes have ended. Empty before Start(). Thread-safe.
+  [[nodiscard]] std::optional<std::uint64_t> passes() const {
+    if (!has_started_) return {};
+    return passes_;
+  }
 
   // Returns why domains cannot be served. Empty if they can: ComputeDomains are read, and each
   // other collection was read, is not served, is refused, or has failed for 30 s. Such a collection
@@ -111,6 +116,7 @@ class Controller {
   Reconciler reconciler_;
   ErrorLog errors_;
   std::atomic<bool> has_started_ = false;
+  std::atomic<std::uint64_t> passes_ = 0;
   // Used by the watch thread:
   std::deque<kube::Reflector> reflectors_;
   const kube::Reflector* domains_ = nullptr;  // Reflector of ComputeDomains.

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "controller/api/names.h"
-#include "pkg/base/backoff.h"
 #include "pkg/kube/api/resource.h"
 #include "pkg/kube/client/request.h"
 #include "pkg/kube/runtime/wait.h"
@@ -17,11 +16,10 @@ namespace {
 
 // A shutdown waits for this request.
 constexpr std::chrono::seconds kLookTimeout{3};
-// Between two looks. While a policy is missing an administrator may just be installing it.
 constexpr std::chrono::minutes kLookPeriod{30};
 constexpr base::BackoffPolicy kWhileMissing = {.first = std::chrono::seconds(10),
                                                .most = kLookPeriod};
-constexpr std::chrono::milliseconds kLookTurn{200};  // Until the controller can serve.
+constexpr std::chrono::milliseconds kLookTurn{500};  // Until the next look is due.
 
 const kube::Resource kMutatingBindings = {"admissionregistration.k8s.io", "v1",
                                           "mutatingadmissionpolicybindings",
@@ -46,13 +44,26 @@ base::Result<PlacementPolicy> FindPlacementPolicy(http::Transport& transport) {
   return found;
 }
 
+bool PlacementLooks::IsDue(TimePoint now, Passes passes) const {
+  const bool is_at_rest = passes && passes == passes_;
+  return now >= late_ || (now >= soon_ && !is_at_rest);
+}
+
+void PlacementLooks::Looked(TimePoint now, Passes passes, bool is_missing) {
+  const std::chrono::nanoseconds missing = backoff_.Next(kWhileMissing);
+  late_ = now + kLookPeriod;
+  soon_ = is_missing ? now + missing : late_;
+  passes_ = passes;
+}
+
 void LookForPlacement(compute_domain::Controller& controller,
                       const std::function<std::unique_ptr<http::Transport>()>& make_transport,
                       const base::Clock& clock, base::Logger& logger, const std::stop_token& stop) {
   bool is_told = false;
-  base::Backoff backoff;
+  PlacementLooks looks;
   while (!stop.stop_requested()) {
-    if (!controller.CanServe()) {
+    const PlacementLooks::Passes passes = controller.passes();
+    if (!controller.CanServe() || !looks.IsDue(clock.Now(), passes)) {
       kube::WaitUntil(clock, clock.Now() + kLookTurn, stop);
       continue;
     }
@@ -66,8 +77,7 @@ void LookForPlacement(compute_domain::Controller& controller,
     }
     const bool is_settled = placement && (*placement == PlacementPolicy::kInstalled ||
                                           *placement == PlacementPolicy::kNotServed);
-    const std::chrono::nanoseconds missing = backoff.Next(kWhileMissing);
-    kube::WaitUntil(clock, clock.Now() + (is_settled ? kLookPeriod : missing), stop);
+    looks.Looked(clock.Now(), passes, !is_settled);
   }
 }
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +11,8 @@ namespace process {
 namespace {
 
 using compute_domain::PlacementPolicy;
+using std::chrono::minutes;
+using std::chrono::seconds;
 
 // Answers the requests in turn.
 class Server final : public http::Transport {
@@ -69,6 +73,36 @@ TEST(FindPlacementPolicy, REV4_1_WhatDoesNotNameTheBindingProvesNothing) {
     Server second({Missing("cdom-placement-preferred"), reply});
     EXPECT_FALSE(FindPlacementPolicy(second));
   }
+}
+
+constexpr base::Clock::TimePoint kStart = base::Clock::TimePoint() + std::chrono::hours(1);
+
+TEST(PlacementLooks, LookIsRepeatedSoonerWhileAPolicyIsMissing) {
+  PlacementLooks looks;
+  EXPECT_TRUE(looks.IsDue(kStart, 0));
+  looks.Looked(kStart, 0, true);
+  EXPECT_FALSE(looks.IsDue(kStart + seconds(9), 1));
+  EXPECT_TRUE(looks.IsDue(kStart + seconds(10), 1));
+  looks.Looked(kStart + seconds(10), 1, true);
+  EXPECT_FALSE(looks.IsDue(kStart + seconds(29), 2));
+  looks.Looked(kStart + seconds(30), 2, false);
+  EXPECT_FALSE(looks.IsDue(kStart + minutes(30), 3));
+  EXPECT_TRUE(looks.IsDue(kStart + minutes(31), 2));
+}
+
+TEST(PlacementLooks, ClusterInWhichNothingHappensIsSeldomAsked) {
+  PlacementLooks looks;
+  looks.Looked(kStart, 5, true);
+  EXPECT_FALSE(looks.IsDue(kStart + minutes(5), 5));
+  EXPECT_TRUE(looks.IsDue(kStart + minutes(5), 6));
+  EXPECT_TRUE(looks.IsDue(kStart + minutes(30), 5));
+}
+
+TEST(PlacementLooks, StandbyLooksThoughItMakesNoPass) {
+  PlacementLooks looks;
+  looks.Looked(kStart, std::nullopt, true);
+  EXPECT_TRUE(looks.IsDue(kStart + minutes(6), std::nullopt));
+  EXPECT_TRUE(looks.IsDue(kStart + minutes(6), 0));
 }
 
 }  // namespace
