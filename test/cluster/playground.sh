@@ -27,7 +27,7 @@ playground_up() {  # playground_up [options of controlplane up]
   # Jobs run longer than one looks at them, and pods that check something as long as they take.
   nodesim_up --nodes 36 --cliques 2 --gpus 4 --job-duration 10m --pod-duration 30s --imex-reports
   controller_kubeconfig 8760h
-  controller_up --membership-writer daemon
+  controller_up --membership-writer controller  # As cdom.yaml and the chart have it.
   wait_for 60 "the controller leads (see $stage/controller.log)" grep -q Reconciling "$stage/controller.log"
   disown -a
   trap - EXIT INT TERM HUP

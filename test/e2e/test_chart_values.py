@@ -4,6 +4,7 @@ import copy
 import functools
 import json
 import re
+import shlex
 import subprocess
 import sys
 
@@ -335,7 +336,7 @@ def commands_of_page():
 
 def test_the_pages_command_is_taken(helm):
     command, _ = commands_of_page()
-    said = helm.run("install", "cdom", helm.chart, *command.split(), "--dry-run=server")
+    said = helm.run("install", "cdom", helm.chart, *shlex.split(command), "--dry-run=server")
     assert said.count("image: registry.example.com/cdom-driver:0.2.0\n") == 3  # Controller, preflight and plugin.
 
 
@@ -383,7 +384,7 @@ def test_a_namespace_that_exists_for_its_pull_secret_is_taken_when_that_is_said(
     cluster.kubectl("create", "secret", "docker-registry", "registry", "-n", "cdom-system", "--docker-server=registry.example.com",
                     "--docker-username=u", "--docker-password=p")
     _, command = commands_of_page()
-    install = ("install", "cdom", helm.chart, *command.split(), "--dry-run=server")
+    install = ("install", "cdom", helm.chart, *shlex.split(command), "--dry-run=server")
     [label] = re.findall(r"kubectl (label namespace cdom-system .*)", helm.refused(*install))
     assert f"kubectl {label}\n" in (REPO / "docs/install.md").read_text()
     cluster.kubectl(*label.split())

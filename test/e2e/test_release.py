@@ -5,6 +5,7 @@ import base64
 import hashlib
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -164,7 +165,7 @@ def test_helm_installs_the_archive_with_an_image_that_nodes_may_pull(cluster, re
     for command in first[:-1]:
         cluster.kubectl(*command.split()[1:])
     create_the_secret(cluster, registry)
-    helm.run("install", "cdom", helm.chart, *install.split()[4:], "--timeout=100s")
+    helm.run("install", "cdom", helm.chart, *shlex.split(install)[4:], "--timeout=100s")
     [image] = set().union(*images_pulled_in(cluster, tmp_path).values())
     assert "/mine/cdom-driver@" in image and image in pushed
     helm.run("uninstall", "cdom", *IN_RELEASE, *WAIT)

@@ -21,8 +21,9 @@ def test_the_sources_have_the_version_of_the_changelogs_first_heading():
 
 def test_the_readme_makes_and_installs_the_latest_release():
     text = read("README.md")
-    assert f"{LATEST} is [released](CHANGELOG.md)" in text and f"the commit of {LATEST}," in text
+    assert f"{LATEST} is [released](CHANGELOG.md)" in text and f"--grep '^release: {LATEST}$'" in text
     install = text[text.index("## Install"):text.index("## Run a workload")]
+    assert f"{LATEST} is [released](../CHANGELOG.md)" in read("docs/index.md")
     assert set(re.findall(r"\b\d+\.\d+\.\d+\b", install)) == {LATEST}
 
 
