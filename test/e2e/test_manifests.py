@@ -6,6 +6,7 @@ import re
 import subprocess
 
 import pytest
+import yaml
 from cluster import REPO, Setup
 from kustomizations import beside_a_checkout, built, objects_of, on_top, settings
 from pages import blocks
@@ -82,6 +83,12 @@ def test_a_rack_has_one_driver_image_and_a_component_moves_the_drivers_root(clus
     added = [line[1:].strip() for line in difflib.unified_diff(rack.splitlines(), container.splitlines(), n=0)
              if line.startswith("+ ") and f"{PLUGIN}-settings" not in line]
     assert added == ['KEEP_PRIVILEGES: "true"', "NVIDIA_DRIVER_ROOT: /run/nvidia/driver", "path: /run/nvidia/driver"]
+
+
+def test_the_kustomization_of_the_page_of_alerts_labels_monitors_and_rules(cluster, tmp_path):
+    made = yaml.safe_load_all(cluster.quietly("kustomize", beside_a_checkout(tmp_path / "site", blocks("docs/alerts.md", "yaml")[0])))
+    labels = {one["metadata"]["name"]: one["metadata"]["labels"].get("release") for one in made if one["kind"] in ("PodMonitor", "PrometheusRule")}
+    assert labels == dict.fromkeys(("cdom-controller", PLUGIN, "cdom"), "kube-prometheus-stack")
 
 
 def test_REV4_P15_the_mode_of_IMEX_stands_in_the_controllers_deployment_where_acceptance_tests_read_it(cluster, page):
