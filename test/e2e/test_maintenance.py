@@ -102,6 +102,9 @@ def test_each_command_of_the_page_does_what_it_says_under_a_job(cluster, default
         cluster.nodesim.kill(node)
         page.run(until="kubectl get cdom train -o wide")
         page.run(until="kubectl get cdom train -o wide")
+        # The entry stays as long as the daemon's pod. Kubernetes looks for pods without a node every 20 s, and waits 40 s before it believes it.
+        eventually(f"Kubernetes deleted the pods on {node}", lambda: cluster.kubectl_json(
+            "get", "pods", "--all-namespaces", f"--field-selector=spec.nodeName={node}")["items"], [], within=180)
         assert node not in members_in(default.is_in_step("train", 4))
         cluster.nodesim.revive(node)
         eventually(f"{node} exists again", lambda: cluster.get("node", node))
