@@ -11,10 +11,9 @@ option(CDOM_COVERAGE "Count lines and branches of the libraries that say COVERED
 
 option(CDOM_FUZZ "Instrument the product for libFuzzer, with clang, and build the fuzz targets" OFF)
 
-# Reading headers is most of a build, so presets that a person seldom waits for compile the sources of a target several at a time.
-# `dev` does not, or each change would compile its neighbours; nor does what clang-tidy reads, which shows that each file includes
-# what it needs.
-set(CDOM_TOGETHER 1 CACHE STRING "How many sources of a target are compiled as one")
+# Reading headers is most of a build, so presets that a person seldom waits for set CMAKE_UNITY_BUILD: the sources of a target are
+# compiled several at a time. `dev` does not, or each change would compile its neighbours; nor does what clang-tidy reads, which
+# shows that each file includes what it needs.
 
 find_package(Threads REQUIRED)
 find_package(CURL REQUIRED)
@@ -58,7 +57,7 @@ target_link_options(cdom_flags INTERFACE ${CDOM_INSTRUMENTS})
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   target_compile_options(cdom_flags INTERFACE -Wthread-safety -Wreserved-identifier)
   target_link_options(cdom_flags INTERFACE -fuse-ld=lld)  # A third of the time, of some 60 tests in a build.
-elseif(CDOM_TOGETHER GREATER 1)
+elseif(CMAKE_UNITY_BUILD)
   # It takes each source of several for a header, in which an anonymous namespace would be a mistake.
   target_compile_options(cdom_flags INTERFACE -Wno-subobject-linkage)
 endif()
@@ -94,54 +93,32 @@ if(CMAKE_BUILD_TYPE STREQUAL "Dev")
 endif()
 set(CDOM_OPTIONS_fuzzed ${CDOM_OPTIONS_product} -fsanitize=fuzzer-no-link)
 
-# What nearly every file includes is precompiled, since reading headers is most of a build that hardly
-# optimizes; `release` and what clang-tidy reads do without. The result lies outside of the tree, under a
-# hash of all that it is made from: every checkout names the same file, so the compiler's cache serves them all.
+# What nearly every file includes is precompiled, since reading headers is most of a build that hardly optimizes; `release` and what
+# clang-tidy reads do without.
 option(CDOM_PRECOMPILE "Precompile the headers that nearly every file includes; needs clang" OFF)
-set(CDOM_HEADERS_product
-    algorithm array atomic chrono condition_variable cstdint functional map memory mutex optional
-    ranges set sstream string string_view thread tl/expected.hpp utility variant vector)
-set(CDOM_HEADERS_fuzzed ${CDOM_HEADERS_product})
-set(CDOM_HEADERS_test ${CDOM_HEADERS_product} gtest/gtest.h)
+set(CDOM_HEADERS <algorithm> <array> <atomic> <chrono> <condition_variable> <cstdint> <functional> <map> <memory> <mutex>
+    <optional> <ranges> <set> <sstream> <string> <string_view> <thread> <tl/expected.hpp> <utility> <variant> <vector>)
 
-# cdom_precompile(test): sets CDOM_PRECOMPILED_test to the options that use it.
-function(cdom_precompile use)
-  separate_arguments(options UNIX_COMMAND "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_DEV}")
-  # Without times: the packages' versions say what the headers are.
-  list(APPEND options -std=c++20 -DGTEST_HAS_PTHREAD=1 ${CDOM_INSTRUMENTS} ${CDOM_OPTIONS_${use}}
-       -Xclang -fno-pch-timestamp)
-  list(TRANSFORM CDOM_HEADERS_${use} REPLACE "(.+)" "#include <\\1>\n" OUTPUT_VARIABLE text)
-  list(JOIN text "" text)
-  execute_process(COMMAND dpkg-query -W libstdc++-12-dev libgtest-dev libexpected-dev libc6-dev
-                          linux-libc-dev clang-19 libclang-common-19-dev
-                  OUTPUT_VARIABLE packages COMMAND_ERROR_IS_FATAL ANY)
-  string(SHA256 key "${CMAKE_CXX_COMPILER} ${packages} ${options} ${text}")
-  string(SUBSTRING "${key}" 0 16 key)
-  set(base "${CDOM_CACHE}/precompiled/${key}")
-  if(NOT EXISTS "${base}.pch")
-    # Under a name of its own first: another checkout may be at it, too.
-    string(RANDOM LENGTH 8 part)
-    file(WRITE "${base}.h" "${text}")
-    execute_process(COMMAND "${CMAKE_CXX_COMPILER}" ${options} -x c++-header "${base}.h" -o "${base}.${part}"
-                    COMMAND_ERROR_IS_FATAL ANY)
-    file(RENAME "${base}.${part}" "${base}.pch")
+# cdom_use(TARGET test): compiles it with the options of that use, which is product, fuzzed or test.
+function(cdom_use target use)
+  target_compile_options(${target} PRIVATE ${CDOM_OPTIONS_${use}})
+  if(NOT CDOM_PRECOMPILE)
+    return()
   endif()
-  set(CDOM_PRECOMPILED_${use} "SHELL:-include-pch \"${base}.pch\"" PARENT_SCOPE)
+  set(precompiled cdom_precompiled_${use})
+  if(NOT TARGET ${precompiled})
+    add_library(${precompiled} OBJECT "${PROJECT_SOURCE_DIR}/cmake/precompiled.cc")
+    # Without times, so that the compiler's cache knows it again.
+    target_compile_options(${precompiled} PRIVATE ${CDOM_OPTIONS_${use}} "SHELL:-Xclang -fno-pch-timestamp")
+    target_link_libraries(${precompiled} PRIVATE cdom_flags)
+    target_precompile_headers(${precompiled} PRIVATE ${CDOM_HEADERS})
+    if(use STREQUAL "test")
+      target_link_libraries(${precompiled} PRIVATE GTest::gtest)
+      target_precompile_headers(${precompiled} PRIVATE <gtest/gtest.h>)
+    endif()
+  endif()
+  target_precompile_headers(${target} REUSE_FROM ${precompiled})
 endfunction()
-if(CDOM_PRECOMPILE)
-  cmake_path(SET CDOM_CACHE "$ENV{HOME}/.cache/cdom")
-  if(DEFINED ENV{XDG_CACHE_HOME})
-    cmake_path(SET CDOM_CACHE "$ENV{XDG_CACHE_HOME}/cdom")
-  endif()
-  if(DEFINED ENV{CDOM_CACHE})
-    cmake_path(SET CDOM_CACHE "$ENV{CDOM_CACHE}")
-  endif()
-  cdom_precompile(product)
-  cdom_precompile(test)
-  if(CDOM_FUZZ)
-    cdom_precompile(fuzzed)
-  endif()
-endif()
 
 # cdom_options(TARGET): compiles it as what lies in the current folder is compiled.
 function(cdom_options target)
@@ -154,30 +131,7 @@ function(cdom_options target)
   elseif(NOT folder MATCHES "^test/simulation")
     set(use test)
   endif()
-  target_compile_options(${target} PRIVATE ${CDOM_OPTIONS_${use}} ${CDOM_PRECOMPILED_${use}})
-endfunction()
-
-# cdom_together(SRCS): replaces the list by files that include so many of them each. They name them by where they lie in the tree,
-# so that the compiler's cache serves every checkout, which CMake's own unity builds do not.
-function(cdom_together variable)
-  list(LENGTH ${variable} count)
-  if(CDOM_TOGETHER LESS 2 OR count LESS 2)
-    return()
-  endif()
-  cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY "${PROJECT_SOURCE_DIR}" OUTPUT_VARIABLE folder)
-  set(files "")
-  set(sources ${${variable}})
-  while(sources)
-    list(SUBLIST sources 0 ${CDOM_TOGETHER} some)
-    list(REMOVE_ITEM sources ${some})
-    list(GET some 0 first)
-    string(REPLACE "/" "_" name "${first}")
-    list(TRANSFORM some REPLACE "(.+)" "#include \"${folder}/\\1\"\n" OUTPUT_VARIABLE text)
-    list(JOIN text "" text)
-    file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/together/${name}" CONTENT "${text}")
-    list(APPEND files "${CMAKE_CURRENT_BINARY_DIR}/together/${name}")
-  endwhile()
-  set(${variable} ${files} PARENT_SCOPE)
+  cdom_use(${target} ${use})
 endfunction()
 
 # All tests; and what ThreadSanitizer is for, the tests of the libraries that say THREADS, which
@@ -209,11 +163,11 @@ function(cdom_library)
     list(TRANSFORM ARG_SRCS PREPEND "${folder}/" OUTPUT_VARIABLE sources)
     set_property(GLOBAL APPEND PROPERTY CDOM_PURE_SOURCES ${sources})
   endif()
-  if(NOT ARG_ALONE)
-    cdom_together(ARG_SRCS)
-  endif()
   if(ARG_SRCS)
     add_library(${target} STATIC ${ARG_SRCS})
+    if(ARG_ALONE)
+      set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
+    endif()
     target_link_libraries(${target} PUBLIC cdom_headers ${ARG_DEPS} PRIVATE $<BUILD_INTERFACE:cdom_flags>)
     cdom_options(${target})
     if(ARG_COVERED AND CDOM_COVERAGE)
@@ -294,9 +248,10 @@ endfunction()
 # Of cdom_test: makes `target`, without sources.
 macro(cdom_test_program)
   add_executable(${target})
-  set_target_properties(${target} PROPERTIES OUTPUT_NAME "${ARG_NAME}" RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/${folder}")
+  set_target_properties(${target} PROPERTIES UNITY_BUILD OFF OUTPUT_NAME "${ARG_NAME}" RUNTIME_OUTPUT_DIRECTORY
+                                             "${PROJECT_BINARY_DIR}/${folder}")
   target_link_libraries(${target} PRIVATE cdom_flags GTest::gtest GTest::gtest_main)
-  target_compile_options(${target} PRIVATE ${CDOM_OPTIONS_test} ${CDOM_PRECOMPILED_test})
+  cdom_use(${target} test)
   add_dependencies(tests ${target})
   if("threads" IN_LIST ARG_LABELS)
     add_dependencies(threads_tests ${target})
@@ -323,7 +278,6 @@ endmacro()
 # cdom_program(NAME compute-domain-controller SRCS main.cc DEPS ...): goes to <build>/bin.
 function(cdom_program)
   cmake_parse_arguments(ARG "" "NAME" "SRCS;DEPS" ${ARGN})
-  cdom_together(ARG_SRCS)
   add_executable(${ARG_NAME} ${ARG_SRCS})
   target_link_libraries(${ARG_NAME} PRIVATE cdom_flags ${ARG_DEPS})
   cdom_options(${ARG_NAME})
