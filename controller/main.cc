@@ -64,7 +64,7 @@ void GiveLoadedPagesBack() {
 class LeaseLosses {
  public:
   // Adds a loss. Returns whether the process may continue.
-  [[nodiscard]] bool MayGoOn(base::Clock::TimePoint now) {
+  bool MayGoOn(base::Clock::TimePoint now) {
     constexpr std::size_t kMost = 5;
     constexpr std::chrono::minutes kWithin{10};
     std::erase_if(losses_, [&](base::Clock::TimePoint loss) { return loss + kWithin < now; });

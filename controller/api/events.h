@@ -11,7 +11,6 @@ namespace api {
 // failure, or a newer one of a success.
 //
 // Each attempt names another pod. "*" replaces what differs, so that the text stays the same.
-[[nodiscard]] std::string DecodeCreationTrouble(std::string_view events,
-                                                std::string_view daemon_set);
+std::string DecodeCreationTrouble(std::string_view events, std::string_view daemon_set);
 
 }  // namespace api

@@ -13,7 +13,7 @@ namespace api {
 // Fails with kInvalid, and a hint how to fix it, if a gate is unknown or is neither true nor false.
 // `program` names the reader in that error: kController, "daemon" or "plugin".
 inline constexpr std::string_view kController = "controller";
-[[nodiscard]] base::Result<std::map<std::string, bool>> ReadFeatureGates(const std::string& text,
-                                                                         std::string_view program);
+base::Result<std::map<std::string, bool>> ReadFeatureGates(const std::string& text,
+                                                           std::string_view program);
 
 }  // namespace api

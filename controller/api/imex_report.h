@@ -39,9 +39,9 @@ struct ImexReport {
 inline constexpr std::size_t kUnreachableMax = 16;
 
 // Returns the report as JSON, at most 1 KiB.
-[[nodiscard]] std::string Encode(const ImexReport& report);
+std::string Encode(const ImexReport& report);
 // Returns the report in `text`. Empty if cdom's daemon cannot have written it. Words longer than 32
 // bytes, or with unexpected characters, become empty. Numbers out of range become their defaults.
-[[nodiscard]] std::optional<ImexReport> DecodeImexReport(std::string_view text);
+std::optional<ImexReport> DecodeImexReport(std::string_view text);
 
 }  // namespace api

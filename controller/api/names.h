@@ -46,10 +46,10 @@ inline const kube::Resource kComputeDomainCliques = {
 
 // Name of a domain's DaemonSet and of its daemons' claim template. It must not contain
 // "compute-domain-daemon-": a daemon would mistake its own line in the hosts file for a peer.
-[[nodiscard]] inline std::string DaemonName(const std::string& domain) {
+inline std::string DaemonName(const std::string& domain) {
   return "computedomain-daemon-" + domain;
 }
-[[nodiscard]] inline std::string CliqueName(const std::string& domain, const std::string& clique) {
+inline std::string CliqueName(const std::string& domain, const std::string& clique) {
   return domain + "." + clique;
 }
 
@@ -65,7 +65,7 @@ inline constexpr std::string_view kPlacementBinding = "cdom-placement";
 inline constexpr std::string_view kPreferredBinding = "cdom-placement-preferred";
 // Returns whether that policy accepts `user` as the controller of cdom, of NVIDIA's chart or of its
 // GPU Operator.
-[[nodiscard]] inline bool IsControllerAccount(std::string_view user) {
+inline bool IsControllerAccount(std::string_view user) {
   constexpr std::string_view kPrefix = "system:serviceaccount:";
   constexpr std::string_view kOfChart = "-service-account-controller";
   const std::size_t colon = user.rfind(':');

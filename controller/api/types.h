@@ -46,7 +46,7 @@ struct DomainStatus {
   std::vector<CliqueSummary> cliques = {};
   friend bool operator==(const DomainStatus&, const DomainStatus&) = default;
 
-  [[nodiscard]] const kube::Condition* Find(std::string_view type) const;
+  const kube::Condition* Find(std::string_view type) const;
 };
 
 struct ComputeDomain {
@@ -160,15 +160,15 @@ struct Node {
   std::vector<std::string> taints = {};
 };
 // Returns the key of a taint in that form.
-[[nodiscard]] std::string_view KeyOfTaint(std::string_view taint);
+std::string_view KeyOfTaint(std::string_view taint);
 
-[[nodiscard]] base::Result<ComputeDomain> DecodeComputeDomain(json::View object);
-[[nodiscard]] base::Result<DaemonSet> DecodeDaemonSet(json::View object);
-[[nodiscard]] base::Result<ResourceClaimTemplate> DecodeResourceClaimTemplate(json::View object);
-[[nodiscard]] base::Result<Clique> DecodeClique(json::View object);
-[[nodiscard]] base::Result<DaemonPod> DecodeDaemonPod(json::View object);
-[[nodiscard]] base::Result<ResourceClaim> DecodeResourceClaim(json::View object);
-[[nodiscard]] base::Result<Node> DecodeNode(json::View object);
+base::Result<ComputeDomain> DecodeComputeDomain(json::View object);
+base::Result<DaemonSet> DecodeDaemonSet(json::View object);
+base::Result<ResourceClaimTemplate> DecodeResourceClaimTemplate(json::View object);
+base::Result<Clique> DecodeClique(json::View object);
+base::Result<DaemonPod> DecodeDaemonPod(json::View object);
+base::Result<ResourceClaim> DecodeResourceClaim(json::View object);
+base::Result<Node> DecodeNode(json::View object);
 
 // A toleration of a pod.
 struct Toleration {
@@ -178,7 +178,7 @@ struct Toleration {
   friend auto operator<=>(const Toleration&, const Toleration&) = default;
 };
 // Returns whether it tolerates a taint in the form of Node::taints.
-[[nodiscard]] bool Tolerates(const Toleration& toleration, std::string_view taint);
+bool Tolerates(const Toleration& toleration, std::string_view taint);
 
 // Selectors of a LIST of Nodes. Empty ones select all.
 struct NodeSelection {
@@ -200,7 +200,7 @@ struct UserPod {
   std::set<std::string> unlisted_claims = {};
 };
 // Returns an empty one if `pod` is no JSON.
-[[nodiscard]] UserPod DecodeUserPod(std::string_view pod);
+UserPod DecodeUserPod(std::string_view pod);
 
 // The whole GPUs of a node, in the newest generation of its pool.
 struct NodeGpus {
@@ -212,10 +212,10 @@ using GpusByNode = std::map<std::string, NodeGpus>;
 // Adds the GPUs that a ResourceSlice of their driver names.
 void CountGpus(json::View slice, GpusByNode& by_node);
 
-[[nodiscard]] json::Value Encode(const DomainStatus& status);
+json::Value Encode(const DomainStatus& status);
 // Returns the value of a clique's `daemons`.
-[[nodiscard]] json::Value EncodeDaemons(const std::vector<Member>& members);
+json::Value EncodeDaemons(const std::vector<Member>& members);
 // Returns the annotation for held indices. Null, which removes the annotation, if there are none.
-[[nodiscard]] json::Value EncodeHeld(const std::vector<HeldIndex>& held);
+json::Value EncodeHeld(const std::vector<HeldIndex>& held);
 
 }  // namespace api

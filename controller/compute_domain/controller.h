@@ -25,7 +25,7 @@ namespace compute_domain {
 
 // Returns how many workers the domains of one namespace may use at once. One of eight workers, but
 // at least one, is left for other namespaces, if there is more than one worker.
-[[nodiscard]] int LargestShare(int workers);
+int LargestShare(int workers);
 
 class Controller {
  public:
@@ -42,7 +42,7 @@ class Controller {
              base::Logger& logger, const Rules& rules = kRules);
 
   // For the watch thread, which drives them and calls Observe() after each turn.
-  [[nodiscard]] std::deque<kube::Reflector>& reflectors() { return reflectors_; }
+  std::deque<kube::Reflector>& reflectors() { return reflectors_; }
   void Observe();
   // Starts as leader: enqueues every domain that exists or left objects behind. Nothing is enqueued
   // before, because a standby does not work off its queue. Thread-safe.
@@ -54,9 +54,9 @@ class Controller {
   }
   // Completes a pass: records its Events, enqueues the domain whose turn in the rollout it is, and
   // logs errors. Returns when the domain is due again, for the queue. Thread-safe.
-  [[nodiscard]] kube::WorkQueue::Ended Finish(const std::string& uid, const Outcome& outcome);
+  kube::WorkQueue::Ended Finish(const std::string& uid, const Outcome& outcome);
   // Returns how many passes have ended. Empty before Start(). Thread-safe.
-  [[nodiscard]] std::optional<std::uint64_t> passes() const {
+  std::optional<std::uint64_t> passes() const {
     if (!has_started_) return {};
     return passes_;
   }
@@ -64,18 +64,18 @@ class Controller {
   // Returns why domains cannot be served. Empty if they can: ComputeDomains are read, and each
   // other collection was read, is not served, is refused, or has failed for 30 s. Such a collection
   // is unknown: what needs it waits, and the rest goes on. Thread-safe.
-  [[nodiscard]] std::string WhyItCannotServe() const {
+  std::string WhyItCannotServe() const {
     return hindrance_.With([](const std::string& why) { return why; });
   }
-  [[nodiscard]] bool CanServe() const { return WhyItCannotServe().empty(); }
+  bool CanServe() const { return WhyItCannotServe().empty(); }
   // True while each collection was read, except optional ones that are refused. Thread-safe.
-  [[nodiscard]] bool HasSynced() const { return has_synced_; }
+  bool HasSynced() const { return has_synced_; }
   // True if no collection could be read for a minute. Thread-safe.
-  [[nodiscard]] bool IsDisconnected() const { return is_disconnected_; }
+  bool IsDisconnected() const { return is_disconnected_; }
 
-  [[nodiscard]] Reconciler& reconciler() { return reconciler_; }
-  [[nodiscard]] const Cache& cache() const { return cache_; }
-  [[nodiscard]] Cache& cache() { return cache_; }
+  Reconciler& reconciler() { return reconciler_; }
+  const Cache& cache() const { return cache_; }
+  Cache& cache() { return cache_; }
 
  private:
   // The state of one collection.
@@ -88,13 +88,13 @@ class Controller {
     std::uint64_t gone_back = 0;       // Reflector::versions_gone_back() at the last restore.
     std::string message = {};          // What is wrong, and how to fix it. Empty if nothing.
     // The process works without it.
-    [[nodiscard]] bool IsUnreadable() const { return refusal != Refusal::kNone || is_given_up; }
+    bool IsUnreadable() const { return refusal != Refusal::kNone || is_given_up; }
   };
   // Returns the freshness of each cache. Sets `has_synced_` and `hindrance_`.
-  [[nodiscard]] Views UpdateViews();
-  [[nodiscard]] View ViewOf(std::size_t reflector);
+  Views UpdateViews();
+  View ViewOf(std::size_t reflector);
   // Returns why the collection keeps the process from serving. Empty if it does not.
-  [[nodiscard]] std::string HindranceBy(const kube::Reflector& reflector, const View& view) const;
+  std::string HindranceBy(const kube::Reflector& reflector, const View& view) const;
   // Adds what the collection shows of the kind.
   void AddView(const kube::Reflector& reflector, Kind kind, const View& view, Views& views) const;
   void AddClaims(const kube::Reflector& reflector, const View& view, Views& views) const;

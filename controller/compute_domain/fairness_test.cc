@@ -80,9 +80,9 @@ class World {
     for (int i = 0; i < kWorkers; ++i) workers_.emplace_back();
   }
 
-  [[nodiscard]] fixtures::MapServer& server() { return server_; }
-  [[nodiscard]] Controller& controller() { return controller_; }
-  [[nodiscard]] TimePoint now() const { return clock_.Now(); }
+  fixtures::MapServer& server() { return server_; }
+  Controller& controller() { return controller_; }
+  TimePoint now() const { return clock_.Now(); }
 
   // What is on the server now is old news.
   void Begin() {
@@ -252,7 +252,7 @@ class Victims {
   }
 
   // Of the times until the status said so.
-  [[nodiscard]] milliseconds Percentile99() {
+  milliseconds Percentile99() {
     EXPECT_EQ(static_cast<int>(took_.size()), kCount) << "a status was never written";
     std::ranges::sort(took_);
     return took_.empty() ? milliseconds::max() : took_[took_.size() * 99 / 100 - 1];
@@ -407,7 +407,7 @@ class Loop {
     });
     for (int i = 0; i < kAtOnce; ++i) Create(world);
   }
-  [[nodiscard]] int created() const { return created_; }
+  int created() const { return created_; }
 
  private:
   static std::string Name(const std::string& path) {

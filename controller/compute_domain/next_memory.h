@@ -9,13 +9,12 @@ namespace compute_domain {
 
 // Returns the memory at the start of a pass: `observed.memory`, which is from the pass before,
 // updated to what is observed now.
-[[nodiscard]] Memory NextMemory(const Observed& observed, const Instant& now);
+Memory NextMemory(const Observed& observed, const Instant& now);
 // Returns the time until the next node of `memory` has been lost for 5 minutes. Empty if there is
 // none.
-[[nodiscard]] RequeueAfter UntilLostForLong(const Memory& memory, base::Clock::TimePoint now);
+RequeueAfter UntilLostForLong(const Memory& memory, base::Clock::TimePoint now);
 
 // Returns the memory after an action.
-[[nodiscard]] Memory NextMemory(Memory memory, const MemoryChange& change,
-                                base::Clock::TimePoint now);
+Memory NextMemory(Memory memory, const MemoryChange& change, base::Clock::TimePoint now);
 
 }  // namespace compute_domain

@@ -72,10 +72,10 @@ class Planner {
   // Returns the steps, to be done in order. Actions fail independently: only children and cliques
   // need the finalizer write that comes before them. Decide again after a live read, and after a
   // create whose name is taken.
-  [[nodiscard]] std::vector<Step> PlanSteps();
+  std::vector<Step> PlanSteps();
 
   // Returns the status plan. Write the status last, whether the steps succeeded or failed.
-  [[nodiscard]] StatusPlan PlanStatus();
+  StatusPlan PlanStatus();
 
  private:
   // A domain that is being deleted: its steps, and what the deletion waits for.
@@ -93,22 +93,22 @@ class Planner {
   // 4. all other children, in parallel
   // 5. wait for pods and claims of daemons
   // 6. the finalizer
-  [[nodiscard]] Deletion PlanDeletion();
-  [[nodiscard]] Deletion WaitForConsumers(Step workload, DeletionWait wait);
-  [[nodiscard]] Deletion PlanEnd(Deletion deletion, const kube::ObjectMeta& owner);
-  [[nodiscard]] Deletion Read(Deletion deletion, Step reads) const;
-  [[nodiscard]] bool IsRefused() const;
-  [[nodiscard]] std::chrono::milliseconds UntilSeenFor(std::chrono::milliseconds time) const;
-  [[nodiscard]] std::chrono::milliseconds UntilDeadline(int times) const;
-  [[nodiscard]] base::Clock::WallTime Deadline(int times) const;
+  Deletion PlanDeletion();
+  Deletion WaitForConsumers(Step workload, DeletionWait wait);
+  Deletion PlanEnd(Deletion deletion, const kube::ObjectMeta& owner);
+  Deletion Read(Deletion deletion, Step reads) const;
+  bool IsRefused() const;
+  std::chrono::milliseconds UntilSeenFor(std::chrono::milliseconds time) const;
+  std::chrono::milliseconds UntilDeadline(int times) const;
+  base::Clock::WallTime Deadline(int times) const;
 
-  [[nodiscard]] std::vector<Step> PlanLife();
+  std::vector<Step> PlanLife();
   void RequeueLife(RequeueAfter& requeue_after);
   void RequeueDeletion(RequeueAfter& requeue_after);
   void RequeueMissingPermission(RequeueAfter& requeue_after) const;
-  [[nodiscard]] StatusInput Input();
-  [[nodiscard]] api::DomainStatus DecideStatus();
-  [[nodiscard]] bool IsDeleting() const;
+  StatusInput Input();
+  api::DomainStatus DecideStatus();
+  bool IsDeleting() const;
 
   // Computed at the first call.
   const Membership& membership();
@@ -134,6 +134,6 @@ class Planner {
 };
 
 // Returns whether objects remain that only this domain's reconcile removes.
-[[nodiscard]] bool HasChildren(const Observed& observed);
+bool HasChildren(const Observed& observed);
 
 }  // namespace compute_domain

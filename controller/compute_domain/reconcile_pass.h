@@ -37,7 +37,7 @@ struct Outcome {
 };
 
 // Returns when the domain is due again, for the work queue.
-[[nodiscard]] kube::WorkQueue::Ended EndOf(const Outcome& outcome);
+kube::WorkQueue::Ended EndOf(const Outcome& outcome);
 
 // One reconcile of one domain. Used by one thread. The reconciler must outlive it.
 class ReconcilePass {
@@ -46,9 +46,9 @@ class ReconcilePass {
 
   // Returns the requests to send next, in parallel. Empty if the pass is over. Pass all replies to
   // HandleReplies, in the same order.
-  [[nodiscard]] std::vector<http::Request> Next();
+  std::vector<http::Request> Next();
   void HandleReplies(std::vector<base::Result<http::Response>> replies);
-  [[nodiscard]] const Outcome& outcome() const { return outcome_; }
+  const Outcome& outcome() const { return outcome_; }
 
  private:
   // An action that was sent.
@@ -63,19 +63,19 @@ class ReconcilePass {
 
   void Gather();
   void Decide();
-  [[nodiscard]] Planner MakePlanner();
+  Planner MakePlanner();
   // Starts the next step, decides again, or begins the status if neither is needed.
   void NextStep();
   void BeginStatus();
   void StartStep(Step step);  // Puts its actions in flight.
   // With --dry-run: logs the write, unless the previous pass wanted it as well.
   void TellOnce(const std::string& action);
-  [[nodiscard]] std::string DomainName() const;
+  std::string DomainName() const;
   // Returns whether the action may start now. False if it waits for a back-off, or for an action
   // that must come first.
-  [[nodiscard]] bool MayStart(const Action& action);
-  [[nodiscard]] bool MayReplace(const ReplaceDaemon& replace);
-  [[nodiscard]] std::vector<http::Request> BuildRequests();
+  bool MayStart(const Action& action);
+  bool MayReplace(const ReplaceDaemon& replace);
+  std::vector<http::Request> BuildRequests();
   void RecordEvents(const Action& done);
   void TakeResult(InFlightAction& one, ActionResult result);
   void TakeError(const Action& action, base::Error error);

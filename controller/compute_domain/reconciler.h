@@ -27,35 +27,35 @@ class Reconciler {
   Reconciler(const Cache& cache, const Facts& facts, const base::Clock& clock, base::Logger& logger,
              const Rules& rules = kRules);
 
-  [[nodiscard]] ReconcilePass Start(const std::string& uid) { return ReconcilePass(*this, uid); }
+  ReconcilePass Start(const std::string& uid) { return ReconcilePass(*this, uid); }
 
   // Returns the snapshot with which a pass begins.
-  [[nodiscard]] Observed Gather(const std::string& uid) const;
+  Observed Gather(const std::string& uid) const;
 
   // Returns the capacity of each clique. Counts at most once a second, for all callers together.
-  [[nodiscard]] std::shared_ptr<const CliqueCapacities> CountCapacity() const;
+  std::shared_ptr<const CliqueCapacities> CountCapacity() const;
   // Visits every node that may be part of a domain, in the order of names.
   using NodeVisitor = std::function<void(const api::Node& node, const NodeAvailability&)>;
   void VisitNodes(const NodeVisitor& visit) const;
 
   // Returns the status of the domain's condition MemoryShared, also where the installed CRD drops
   // conditions. Empty if nothing is known yet.
-  [[nodiscard]] std::string MemorySharedOf(const api::ComputeDomain& domain) const;
+  std::string MemorySharedOf(const api::ComputeDomain& domain) const;
 
   // Returns why no daemon is replaced in any domain. Empty if the rollout continues.
-  [[nodiscard]] std::string RolloutStopped() const;
+  std::string RolloutStopped() const;
 
   // Sets the user name of this process at the API server, for messages about missing permissions.
   void SetUser(const std::string& user);
   // Returns whether that is news.
-  [[nodiscard]] bool SetPlacement(PlacementPolicy placement);
+  bool SetPlacement(PlacementPolicy placement);
   void SetGpus(std::shared_ptr<const api::GpusByNode> by_node);
   // Sets the freshness of each cache.
   void SetViews(const Views& views);
 
   // Call it when the CRD may have changed: it may keep conditions that it dropped before. Returns
   // whether conditions were being dropped.
-  [[nodiscard]] bool TryConditionsAgain();
+  bool TryConditionsAgain();
 
   // With --dry-run: logs each write once while it is wanted, and sends none.
   void SetDryRun() { dry_run_ = true; }
@@ -75,7 +75,7 @@ class Reconciler {
   };
 
   // Records that a permission is missing, or is granted. Logs it if that is new.
-  [[nodiscard]] base::Clock::TimePoint OnForbidden(const kube::Permission& permission);
+  base::Clock::TimePoint OnForbidden(const kube::Permission& permission);
   void OnGranted(const kube::Permission& permission);
   // Stops the rollout if `failed` says why. If it is empty, resumes a rollout that this domain
   // stopped.
@@ -83,7 +83,7 @@ class Reconciler {
   void AddSurveys(Observed& observed) const;
   // Records whether the installed CRD kept the conditions that were written.
   void OnConditions(bool kept);
-  [[nodiscard]] std::chrono::milliseconds UntilConditionsAreTried() const;
+  std::chrono::milliseconds UntilConditionsAreTried() const;
   struct Memories {
     std::map<std::string, Remembered> of = {};  // Key: UID.
     std::size_t replacing = 0;                  // Number of cliques in a rollout, of all domains.
@@ -95,9 +95,9 @@ class Reconciler {
   // Adds `waits`, if it is not empty, to the end of the domains that wait for the rollout. Then
   // returns the first domain of that list, and removes it. Empty if no domain waits, or if too many
   // cliques are in a rollout.
-  [[nodiscard]] std::string NextForRoom(const std::string& waits);
-  [[nodiscard]] Remembered Recall(const std::string& uid) const;
-  [[nodiscard]] Instant Now() const { return {clock_.Now(), clock_.Wall()}; }
+  std::string NextForRoom(const std::string& waits);
+  Remembered Recall(const std::string& uid) const;
+  Instant Now() const { return {clock_.Now(), clock_.Wall()}; }
 
   const Cache& cache_;
   const base::Clock& clock_;

@@ -48,7 +48,7 @@ enum class NodeNames { kShared, kOfDomain };
 
 // Returns the DaemonSet. `domain` is the ComputeDomain's UID. The daemons' claim template has the
 // same name.
-[[nodiscard]] json::Value Render(const std::string& domain, const DaemonSetSettings& settings,
-                                 NodeNames names = NodeNames::kShared);
+json::Value Render(const std::string& domain, const DaemonSetSettings& settings,
+                   NodeNames names = NodeNames::kShared);
 
 }  // namespace daemon_set

@@ -20,8 +20,8 @@ class Announcer {
   void Report(base::Clock::TimePoint now, const std::string& serves, const std::string& why);
 
  private:
-  [[nodiscard]] std::string StateAt(base::Clock::TimePoint now, const std::string& serves,
-                                    const std::string& why);
+  std::string StateAt(base::Clock::TimePoint now, const std::string& serves,
+                      const std::string& why);
 
   base::Logger& logger_;
   std::string announced_;

@@ -75,7 +75,7 @@ class Families {
     (type == MetricType::Counter ? metric.counter.value : metric.gauge.value) = *value;
     families_[it->second].metric.push_back(std::move(metric));
   }
-  [[nodiscard]] std::vector<MetricFamily> Take() { return std::move(families_); }
+  std::vector<MetricFamily> Take() { return std::move(families_); }
 
  private:
   std::map<std::string_view, std::size_t> index_;

@@ -31,7 +31,7 @@ namespace process {
 inline const std::vector<double> kFormationBuckets = {1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800};
 
 // Returns the time as Prometheus counts it.
-[[nodiscard]] inline double Seconds(std::chrono::nanoseconds time) {
+inline double Seconds(std::chrono::nanoseconds time) {
   return std::chrono::duration<double>(time).count();
 }
 
@@ -80,7 +80,7 @@ class DomainMetrics final : public prometheus::Collectable {
   // A domain that may be forming has made progress.
   void Progressed(const kube::Uid& domain, compute_domain::Cache::Progress progress);
 
-  [[nodiscard]] std::vector<prometheus::MetricFamily> Collect() const override;
+  std::vector<prometheus::MetricFamily> Collect() const override;
 
  private:
   // Sums over the life of a domain.
@@ -107,7 +107,7 @@ class DomainMetrics final : public prometheus::Collectable {
   };
 
   // Returns the count of the last scrape, if it is recent, otherwise counts again.
-  [[nodiscard]] std::shared_ptr<const compute_domain::CliqueCapacities> Capacity() const;
+  std::shared_ptr<const compute_domain::CliqueCapacities> Capacity() const;
 
   void ObserveFormation(const api::ComputeDomain& domain, Totals& totals);
   void ObservePhases(const Totals& totals);

@@ -19,7 +19,7 @@ class DomainTotals final : public prometheus::Collectable {
   DomainTotals(std::shared_ptr<const prometheus::Collectable> domains, Readers readers);
 
   // Returns the totals; for kAllowed, after the metrics with names. Empty if `domains` has none.
-  [[nodiscard]] std::vector<prometheus::MetricFamily> Collect() const override;
+  std::vector<prometheus::MetricFamily> Collect() const override;
 
  private:
   const std::shared_ptr<const prometheus::Collectable> domains_;

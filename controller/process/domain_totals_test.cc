@@ -27,7 +27,7 @@ class Fixed final : public prometheus::Collectable {
     (type == MetricType::Counter ? metric.counter.value : metric.gauge.value) = value;
     families_.back().metric.push_back(std::move(metric));
   }
-  [[nodiscard]] std::vector<MetricFamily> Collect() const override { return families_; }
+  std::vector<MetricFamily> Collect() const override { return families_; }
 
  private:
   std::vector<MetricFamily> families_;

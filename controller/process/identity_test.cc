@@ -52,7 +52,7 @@ class IdentityTest : public ::testing::Test {
                                  .body = R"({"spec":{"validationActions":)" + actions + "}}"};
     return CheckIdentity(server_, *logger_, {});
   }
-  [[nodiscard]] bool Warns() const { return logger_->Count("A policy refuses") > 0; }
+  bool Warns() const { return logger_->Count("A policy refuses") > 0; }
 
   Server server_;
   std::optional<kube::RecordingLogger> logger_{std::in_place};

@@ -89,7 +89,7 @@ class Sources final : public prometheus::Collectable {
  public:
   explicit Sources(const MetricSources& sources) : sources_(sources) {}
 
-  [[nodiscard]] std::vector<MetricFamily> Collect() const override {
+  std::vector<MetricFamily> Collect() const override {
     std::vector<MetricFamily> families = {DomainInfo()};
     const kube::WorkQueue::Stats queue = sources_.queue.Stats();
     const auto of_queue = [&](const char* name, const char* help, MetricType type, double value) {
@@ -124,7 +124,7 @@ class Sources final : public prometheus::Collectable {
   }
 
  private:
-  [[nodiscard]] MetricFamily DomainInfo() const {
+  MetricFamily DomainInfo() const {
     double ready = 0;
     double not_ready = 0;
     for (const auto& domain : sources_.cache.Domains()) {

@@ -43,7 +43,7 @@ class Metrics {
 
   // Returns the metrics to serve, in this order. Only kAllowed gets names of domains, namespaces,
   // cliques and nodes.
-  [[nodiscard]] kube::Collectables For(Readers readers) const {
+  kube::Collectables For(Readers readers) const {
     return {registry_, sources_, std::make_shared<DomainTotals>(domains_, readers)};
   }
 

@@ -38,8 +38,7 @@ struct NvidiaController {
 
 // Pure. `deployments` is a DeploymentList. Ignores Deployments of cdom. With several of NVIDIA's,
 // returns the one that leaves the least: cdom may act only if all of them let it.
-[[nodiscard]] NvidiaController FindNvidiaController(json::View deployments,
-                                                    const kube::ObjectKey& lease);
+NvidiaController FindNvidiaController(json::View deployments, const kube::ObjectKey& lease);
 
 struct BesideNvidiaOptions {
   std::string ns = {};         // Of NVIDIA's Deployment: the driver namespace.
@@ -63,7 +62,7 @@ class BesideNvidia {
 
   // Returns whether cdom may take part in the election. If it leads and this is false, it must end
   // its term.
-  [[nodiscard]] bool MayElect() const;
+  bool MayElect() const;
 
  private:
   void Report(const NvidiaController& found);

@@ -25,10 +25,9 @@ struct OtherLeadersContext {
 // Returns the Leases of controllers in namespaces with the label of driver namespaces, other than
 // `ns`. Empty if this account may not list namespaces, as cdom's own may not. Blocks until the API
 // server has answered, or `stop` is requested.
-[[nodiscard]] std::vector<kube::ObjectKey> FindLeasesElsewhere(const std::string& ns,
-                                                               http::Transport& transport,
-                                                               const OtherLeadersContext& context,
-                                                               const std::stop_token& stop);
+std::vector<kube::ObjectKey> FindLeasesElsewhere(const std::string& ns, http::Transport& transport,
+                                                 const OtherLeadersContext& context,
+                                                 const std::stop_token& stop);
 
 // Returns once no process leads under any of `leases`, or `stop` is requested. Logs why it waits.
 // Logs and ignores a Lease that this account may not read. Blocks for seconds only if a Lease names

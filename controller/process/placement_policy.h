@@ -17,8 +17,7 @@ namespace process {
 
 // Sends a GET for each binding of manifests/placement, with a timeout of 3 s each. Never returns
 // kUnknown: a GET that is refused or not answered is an error.
-[[nodiscard]] base::Result<compute_domain::PlacementPolicy> FindPlacementPolicy(
-    http::Transport& transport);
+base::Result<compute_domain::PlacementPolicy> FindPlacementPolicy(http::Transport& transport);
 
 // When to look again: every 30 minutes. While a policy is missing, an administrator may be about to
 // install it: then after 10 s, 20 s and so on, if domains changed meanwhile. A cluster in which
@@ -29,7 +28,7 @@ class PlacementLooks {
   // How many passes the controller has made. Empty for a standby, which makes none.
   using Passes = std::optional<std::uint64_t>;
 
-  [[nodiscard]] bool IsDue(TimePoint now, Passes passes) const;
+  bool IsDue(TimePoint now, Passes passes) const;
   void Looked(TimePoint now, Passes passes, bool is_missing);
 
  private:

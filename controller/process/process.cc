@@ -93,7 +93,7 @@ compute_domain::Facts FactsOf(const settings::Settings& settings) {
 class Heartbeat {
  public:
   void Beat(TimePoint now) { last_ = now.time_since_epoch().count(); }
-  [[nodiscard]] bool IsAlive(TimePoint now, std::chrono::nanoseconds silence_max) const {
+  bool IsAlive(TimePoint now, std::chrono::nanoseconds silence_max) const {
     return now.time_since_epoch().count() - last_ < silence_max.count();
   }
 
@@ -170,19 +170,15 @@ class ControllerProcess {
   ExitReason Run(const std::stop_token& stop);
 
  private:
-  [[nodiscard]] bool MayWrite() const {
-    return !settings_.dry_run && (!settings_.elects || elector_.IsLeader());
-  }
+  bool MayWrite() const { return !settings_.dry_run && (!settings_.elects || elector_.IsLeader()); }
   // Returns objects of the other IMEX mode, because of which the process must not start.
-  [[nodiscard]] std::vector<std::string> FindOfOtherMode();
+  std::vector<std::string> FindOfOtherMode();
   // A dry run plans beside the leader.
-  [[nodiscard]] bool MayWork() const {
-    return controller_.CanServe() && (settings_.dry_run || MayWrite());
-  }
+  bool MayWork() const { return controller_.CanServe() && (settings_.dry_run || MayWrite()); }
 
   // For one thread. If `in_flight` is null, its requests count by themselves. `gate` may be null.
-  [[nodiscard]] std::unique_ptr<http::Transport> MakeTransport(http::InFlight* in_flight = nullptr,
-                                                               const http::Gate* gate = nullptr) {
+  std::unique_ptr<http::Transport> MakeTransport(http::InFlight* in_flight = nullptr,
+                                                 const http::Gate* gate = nullptr) {
     return std::make_unique<http::CurlTransport>(
         config_.endpoint, *config_.credentials, base::UserAgent(kProgram),
         [this](const http::ExchangeReport& report) { metrics_.Exchanged(report); }, in_flight,
@@ -191,25 +187,24 @@ class ControllerProcess {
   void Watch(const std::stop_token& stop);
   void KeepLease(const std::stop_token& stop);
   // Returns whether the elector may ask for the Lease, or renew it.
-  [[nodiscard]] bool IsFit();
+  bool IsFit();
   void SendEvents(const std::stop_token& stop);
   void Work(const std::stop_token& stop, std::atomic<std::int64_t>& busy_since);
-  [[nodiscard]] kube::WorkQueue::Ended Reconcile(const std::string& uid,
-                                                 std::atomic<std::int64_t>& busy_since);
+  kube::WorkQueue::Ended Reconcile(const std::string& uid, std::atomic<std::int64_t>& busy_since);
   void FlushEvents(std::jthread events);
   void ReleaseLease();
-  [[nodiscard]] kube::HealthOptions HealthOptions();
-  [[nodiscard]] kube::MetricsServerOptions MetricsOptions() const;
-  [[nodiscard]] kube::Collectables MetricsFor(Readers readers) const;
+  kube::HealthOptions HealthOptions();
+  kube::MetricsServerOptions MetricsOptions() const;
+  kube::Collectables MetricsFor(Readers readers) const;
   // Render the debug pages.
-  [[nodiscard]] std::string DescribeDomains();
-  [[nodiscard]] std::string DescribeCliques();
+  std::string DescribeDomains();
+  std::string DescribeCliques();
   // `what` is a plural. A server that cannot start does not stop the process.
   void Serve(kube::HealthServer& server, const std::string& endpoint, const std::string& what,
              const std::string& flag);
-  [[nodiscard]] std::string Stuck(TimePoint now) const;
-  [[nodiscard]] bool ConfigChanged(TimePoint now);
-  [[nodiscard]] std::optional<ExitReason> EndReason(TimePoint now);
+  std::string Stuck(TimePoint now) const;
+  bool ConfigChanged(TimePoint now);
+  std::optional<ExitReason> EndReason(TimePoint now);
   void Announce(TimePoint now);
 
   const settings::Settings& settings_;

@@ -37,7 +37,6 @@ struct Context {
 };
 
 // Blocks until the run ends. `config` must have been loaded just before.
-[[nodiscard]] ExitReason Run(const Context& context, kube::ClientConfig config,
-                             const std::stop_token& stop);
+ExitReason Run(const Context& context, kube::ClientConfig config, const std::stop_token& stop);
 
 }  // namespace process

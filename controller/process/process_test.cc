@@ -49,12 +49,12 @@ class TestLogger final : public base::Logger {
     said_cv_.notify_all();
   }
   // Waits for the line that says it.
-  [[nodiscard]] int PortOf(const std::string& message) {
+  int PortOf(const std::string& message) {
     const base::MutexLock lock(mutex_);
     while (!ports_.contains(message)) said_cv_.wait(mutex_);
     return ports_[message];
   }
-  [[nodiscard]] bool Said(const std::string& message) {
+  bool Said(const std::string& message) {
     const base::MutexLock lock(mutex_);
     return said_.contains(message);
   }
@@ -111,7 +111,7 @@ class Token final : public http::Credentials {
   explicit Token(std::string token) : token_(std::move(token)) {}
   std::string BearerToken() override { return token_; }
   void Invalidate() override {}
-  [[nodiscard]] std::string Source() const override { return token_; }
+  std::string Source() const override { return token_; }
 
  private:
   const std::string token_;
@@ -122,11 +122,11 @@ class AdvancedClock final : public base::Clock {
  public:
   void Advance(std::chrono::seconds by) { ahead_ = ahead_.load() + by; }
   void Stop() { stopped_at_ = Now(); }
-  [[nodiscard]] TimePoint Now() const override {
+  TimePoint Now() const override {
     const TimePoint stopped_at = stopped_at_;
     return stopped_at == TimePoint() ? system_.Now() + ahead_.load() : stopped_at;
   }
-  [[nodiscard]] WallTime Wall() const override { return system_.Wall() + ahead_.load(); }
+  WallTime Wall() const override { return system_.Wall() + ahead_.load(); }
 
  private:
   const base::SystemClock system_;
@@ -143,7 +143,7 @@ std::string NameIn(const std::string& request) {
 // Grants the Lease to the replica that asks.
 class LeaseStore {
  public:
-  [[nodiscard]] std::string Answer(const std::string& request) {
+  std::string Answer(const std::string& request) {
     const base::MutexLock lock(mutex_);
     if (!request.starts_with("GET ")) {
       const auto body = json::Parse(request.substr(request.find("\r\n\r\n") + 4));
@@ -157,16 +157,14 @@ class LeaseStore {
     }
     return http::testing::Reply(200, json::Serialize(lease_));
   }
-  [[nodiscard]] std::string Holder() {
+  std::string Holder() {
     const base::MutexLock lock(mutex_);
     return std::as_const(lease_)["spec"]["holderIdentity"].AsString();
   }
 
  private:
   // Empty if nobody has asked for it.
-  [[nodiscard]] std::string Name() const REQUIRES(mutex_) {
-    return lease_["metadata"]["name"].AsString();
-  }
+  std::string Name() const REQUIRES(mutex_) { return lease_["metadata"]["name"].AsString(); }
 
   base::Mutex mutex_;
   json::Value lease_ GUARDED_BY(mutex_);
@@ -218,22 +216,21 @@ class ProcessTest : public ::testing::Test {
   }
 
   // Asks until `wanted` is the start of the answer.
-  [[nodiscard]] static std::string GetUntil(int port, const std::string& path,
-                                            const std::string& wanted) {
+  static std::string GetUntil(int port, const std::string& path, const std::string& wanted) {
     std::string answer;
     EXPECT_TRUE(base::WaitUntil([&] { return (answer = Get(port, path)).starts_with(wanted); }));
     return answer;
   }
-  [[nodiscard]] bool Says(const std::string& message) {
+  bool Says(const std::string& message) {
     return base::WaitUntil([&] { return logger_.Said(message); });
   }
-  [[nodiscard]] bool MetricsSay(const std::string& text) const {
+  bool MetricsSay(const std::string& text) const {
     return base::WaitUntil(
         [&] { return Get(health_, "/metrics").find(text) != std::string::npos; });
   }
 
   // Returns whether the API server gets a request that begins so.
-  [[nodiscard]] bool Gets(const std::string& request) {
+  bool Gets(const std::string& request) {
     return base::WaitUntil([&] {
       return std::ranges::any_of(api_server_.requests(),
                                  [&](const std::string& one) { return one.starts_with(request); });

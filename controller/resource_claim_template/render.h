@@ -11,8 +11,8 @@
 namespace resource_claim_template {
 
 // Returns the template of daemon claims, in driver namespace `ns`. `domain` is the UID.
-[[nodiscard]] json::Value RenderDaemon(const std::string& domain, const std::string& ns,
-                                       const std::string& version);
+json::Value RenderDaemon(const std::string& domain, const std::string& ns,
+                         const std::string& version);
 
 // GPUs in each workload claim, beside its channel. A claim has devices of only one node.
 struct Gpus {
@@ -23,8 +23,7 @@ struct Gpus {
 // Returns the template of the workload's channel claims. It is in the domain's namespace, with the
 // name from its spec. The domain owns it: if a stale cache lets cdom create it after the domain's
 // deletion, the garbage collector deletes it.
-[[nodiscard]] json::Value RenderWorkload(const api::ComputeDomain& domain,
-                                         const std::optional<Gpus>& gpus,
-                                         const std::string& version);
+json::Value RenderWorkload(const api::ComputeDomain& domain, const std::optional<Gpus>& gpus,
+                           const std::string& version);
 
 }  // namespace resource_claim_template

@@ -77,7 +77,7 @@ class Reader {
  public:
   explicit Reader(const std::string& file) : file_(file) {}
 
-  [[nodiscard]] Result<Value> Read(const YAML::Node& root) const {
+  Result<Value> Read(const YAML::Node& root) const {
     if (!root.IsMap()) return Wrong(root, "", "write a map, beginning with apiVersion and kind");
     Value value = TRY(Map(root, "", ""));
     if (value["apiVersion"].AsString() != kApiVersion) {
@@ -91,15 +91,15 @@ class Reader {
   }
 
  private:
-  [[nodiscard]] tl::unexpected<base::Error> Wrong(const YAML::Node& node, const std::string& field,
-                                                  const std::string& fix) const {
+  tl::unexpected<base::Error> Wrong(const YAML::Node& node, const std::string& field,
+                                    const std::string& fix) const {
     return Invalid(file_ + ":" + std::to_string(node.Mark().line + 1) + ": " +
                    (field.empty() ? "" : field + ": ") + fix);
   }
 
   // `prefix` is the path in the table, `shown` the path in the file, with numbers of items.
-  [[nodiscard]] Result<Value> Map(const YAML::Node& node, const std::string& prefix,
-                                  const std::string& shown) const {
+  Result<Value> Map(const YAML::Node& node, const std::string& prefix,
+                    const std::string& shown) const {
     Value value = Value::Object();
     for (const auto& member : node) {
       if (!member.first.IsScalar()) return Wrong(member.first, shown, "write names as text");
@@ -117,8 +117,8 @@ class Reader {
     return value;
   }
 
-  [[nodiscard]] Result<Value> Member(const YAML::Node& node, const std::string& path,
-                                     const std::string& shown) const {
+  Result<Value> Member(const YAML::Node& node, const std::string& path,
+                       const std::string& shown) const {
     if (const Setting* field = FindField(path)) return Leaf(node, *field, shown);
     if (path == "apiVersion" || path == "kind") return Text(node, shown);
     if (!HasFieldsBelow(path + "[].")) {
@@ -135,8 +135,7 @@ class Reader {
     return list;
   }
 
-  [[nodiscard]] Result<Value> Leaf(const YAML::Node& node, const Setting& field,
-                                   const std::string& shown) const {
+  Result<Value> Leaf(const YAML::Node& node, const Setting& field, const std::string& shown) const {
     switch (field.type) {
       case FieldType::kTexts: {
         if (!node.IsSequence()) return Wrong(node, shown, "write a list of texts");
@@ -152,13 +151,12 @@ class Reader {
     }
   }
 
-  [[nodiscard]] Result<Value> Text(const YAML::Node& node, const std::string& shown) const {
+  Result<Value> Text(const YAML::Node& node, const std::string& shown) const {
     if (!node.IsScalar()) return Wrong(node, shown, "write one value");
     return Value(node.Scalar());
   }
 
-  [[nodiscard]] Result<Value> Texts(const YAML::Node& node, FieldType type,
-                                    const std::string& shown) const {
+  Result<Value> Texts(const YAML::Node& node, FieldType type, const std::string& shown) const {
     if (!node.IsMap()) return Wrong(node, shown, "write a map of texts");
     Value map = Value::Object();
     for (const auto& member : node) {
@@ -172,8 +170,8 @@ class Reader {
     return map;
   }
 
-  [[nodiscard]] Result<Value> Scalar(const std::string& text, const YAML::Node& node,
-                                     const Setting& field, const std::string& shown) const {
+  Result<Value> Scalar(const std::string& text, const YAML::Node& node, const Setting& field,
+                       const std::string& shown) const {
     if (field.type == FieldType::kFlag) {
       if (text != "true" && text != "false") return Wrong(node, shown, "write true or false");
       return Value(text == "true");

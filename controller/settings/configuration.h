@@ -16,8 +16,7 @@ using IsGiven = std::function<bool(const std::string& flag)>;
 // Reads the fields that the text sets into `settings`. Other settings keep their value. Fails with
 // kInvalid and "file:line", the field and the fix; for an unknown field, with the most similar
 // known one. `file` is for messages.
-[[nodiscard]] base::Result<void> ReadConfiguration(const std::string& text, const std::string& file,
-                                                   Settings& settings,
-                                                   const IsGiven& is_given = {});
+base::Result<void> ReadConfiguration(const std::string& text, const std::string& file,
+                                     Settings& settings, const IsGiven& is_given = {});
 
 }  // namespace settings

@@ -30,7 +30,7 @@ struct Settings : command_line::CommonSettings {
   std::string ns = "default";  // The driver namespace, in which daemons run.
   std::vector<std::string> additional_namespaces = {};
   // Returns all driver namespaces, `ns` first.
-  [[nodiscard]] std::vector<std::string> DriverNamespaces() const {
+  std::vector<std::string> DriverNamespaces() const {
     std::vector<std::string> all = {ns};
     all.insert(all.end(), additional_namespaces.begin(), additional_namespaces.end());
     return all;
@@ -44,7 +44,7 @@ struct Settings : command_line::CommonSettings {
   bool controller_writes_membership = false;
   // Returns whether the controller writes cliques although the image name is that of NVIDIA's
   // driver, whose daemons write their entries themselves.
-  [[nodiscard]] bool HasTwoWriters() const;
+  bool HasTwoWriters() const;
   bool imex_on_hosts = false;    // There are no daemons: see compute_domain::Facts.
   bool may_be_on_hosts = false;  // The feature gate HostManagedIMEXDaemon is on.
   std::chrono::seconds deletion_grace{600};
@@ -65,11 +65,11 @@ struct Settings : command_line::CommonSettings {
   // Leader election.
   bool elects = true;
   // Returns whether the process takes part in leader election. A dry run leads nothing.
-  [[nodiscard]] bool Elects() const { return elects && !dry_run; }
+  bool Elects() const { return elects && !dry_run; }
   std::string lease_name = std::string(api::kLeaseNames.front());
   std::string lease_namespace = {};  // Empty for `ns`.
   // Returns the Lease of this controller first, then Leases of other controllers in its namespace.
-  [[nodiscard]] std::vector<kube::ObjectKey> KnownLeases() const;
+  std::vector<kube::ObjectKey> KnownLeases() const;
   kube::LeaseTiming lease = {};
   // NVIDIA's controller is in the driver namespace, too: see process/nvidia_controller.h.
   bool beside_nvidia = false;
@@ -103,6 +103,6 @@ using Parsed = command_line::Parsed<Settings>;
 // Reads the command line, the environment and the file of --config. A flag or variable takes
 // precedence over the file. Long names with one dash ("-kubeconfig", "-v=4") are accepted. An Exit
 // with a status other than 0 names the flag, the problem and the correct form.
-[[nodiscard]] Parsed Parse(const std::vector<std::string>& arguments);
+Parsed Parse(const std::vector<std::string>& arguments);
 
 }  // namespace settings

@@ -38,7 +38,7 @@ struct Setting {
 };
 
 // Returns all settings, in the order of --help and of the pages.
-[[nodiscard]] std::span<const Setting> Table();
+std::span<const Setting> Table();
 // Adds all flags and commands.
 void AddFlags(CLI::App& app, Settings& settings);
 
@@ -47,7 +47,7 @@ struct Map {
   std::string_view path = {};
   void (*apply)(const json::Value&, Settings&) = nullptr;
 };
-[[nodiscard]] std::span<const Map> Maps();
+std::span<const Map> Maps();
 
 inline constexpr std::string_view kHostManagedGate = "HostManagedIMEXDaemon";
 

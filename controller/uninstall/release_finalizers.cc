@@ -171,7 +171,7 @@ class Release {
  public:
   Release(const UninstallOptions& options, const World& world) : options_(options), world_(world) {}
 
-  [[nodiscard]] Result<void> Run() {
+  Result<void> Run() {
     const Result<std::string> version = FindTemplateVersion(world_);
     if (version) observed_.facts.views.template_version = *version;
     ReleaseCollection(Kind::kComputeDomain, "");
@@ -204,8 +204,7 @@ class Release {
     }
   }
 
-  [[nodiscard]] Result<void> ReleaseObject(Kind kind, const kube::Resource& resource,
-                                           kube::ObjectMeta object) {
+  Result<void> ReleaseObject(Kind kind, const kube::Resource& resource, kube::ObjectMeta object) {
     if (options_.dry_run) return {};
     Result<void> result;
     for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {

@@ -38,7 +38,6 @@ struct World {
 // namespace of the Leases does not exist, or is being deleted, the Leases of all namespaces count,
 // and none is needed. Any other error names an object that could not be read or released; the
 // command has tried all others.
-[[nodiscard]] base::Result<void> ReleaseFinalizers(const UninstallOptions& options,
-                                                   const World& world);
+base::Result<void> ReleaseFinalizers(const UninstallOptions& options, const World& world);
 
 }  // namespace uninstall

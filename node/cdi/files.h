@@ -19,33 +19,31 @@ inline constexpr std::string_view kClaimKind = "k8s.compute-domain.nvidia.com/cl
 inline constexpr std::string_view kBaseFile = "k8s.compute-domain.nvidia.com-device_base.yaml";
 
 // Returns whether the name of a CDI device is one of NVIDIA's driver, whose file is kBaseFile.
-[[nodiscard]] bool IsBaseDevice(std::string_view name);
+bool IsBaseDevice(std::string_view name);
 // Returns the name of a claim's file. REQUIRES: IsFileSafe(uid).
-[[nodiscard]] std::string ClaimFile(std::string_view uid);
+std::string ClaimFile(std::string_view uid);
 // Returns whether `uid` may be part of a path: letters, digits and dashes, at most 64.
-[[nodiscard]] bool IsFileSafe(std::string_view uid);
+bool IsFileSafe(std::string_view uid);
 
 // Permissions of a file.
 enum class FileAccess { kOwner = 0600, kAllRead = 0644, kAllRun = 0755 };
 // Replaces the file atomically and syncs it to the disk: a crash leaves the old or the new one.
-[[nodiscard]] base::Result<void> ReplaceFile(const std::string& folder, const std::string& file,
-                                             std::string_view content,
-                                             FileAccess access = FileAccess::kOwner);
+base::Result<void> ReplaceFile(const std::string& folder, const std::string& file,
+                               std::string_view content, FileAccess access = FileAccess::kOwner);
 // Succeeds if there is no such file.
-[[nodiscard]] base::Result<void> Remove(const std::string& folder, const std::string& file);
+base::Result<void> Remove(const std::string& folder, const std::string& file);
 
 // Calls `use` with the name of each entry of a folder, in no order. Does nothing if the folder does
 // not exist. Returns kTooLarge after 100,000 entries.
-[[nodiscard]] base::Result<void> ForEachName(const std::string& folder,
-                                             const std::function<void(const std::string&)>& use);
+base::Result<void> ForEachName(const std::string& folder,
+                               const std::function<void(const std::string&)>& use);
 
 // Returns the UIDs of the claims that have a file, sorted. Empty if the folder does not exist.
-[[nodiscard]] base::Result<std::vector<std::string>> ClaimsIn(const std::string& folder);
+base::Result<std::vector<std::string>> ClaimsIn(const std::string& folder);
 // Removes the temporary files of interrupted writes.
-[[nodiscard]] base::Result<void> RemoveHalves(const std::string& folder);
+base::Result<void> RemoveHalves(const std::string& folder);
 
 // Returns a claim's spec. Empty if it has no file. Returns kInvalid if the file is not a spec.
-[[nodiscard]] base::Result<std::optional<Spec>> ReadClaim(const std::string& folder,
-                                                          std::string_view uid);
+base::Result<std::optional<Spec>> ReadClaim(const std::string& folder, std::string_view uid);
 
 }  // namespace cdi

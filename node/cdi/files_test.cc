@@ -31,7 +31,7 @@ class CdiFiles : public testing::Test {
   void Put(const std::string& name, const std::string& content) const {
     std::ofstream(folder_ + "/" + name) << content;
   }
-  [[nodiscard]] std::vector<std::string> Names() const {
+  std::vector<std::string> Names() const {
     std::vector<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
       names.push_back(entry.path().filename().string());

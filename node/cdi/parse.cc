@@ -24,9 +24,9 @@ class Reader {
     return Reader(std::move(members), std::move(place));
   }
 
-  [[nodiscard]] const std::string& place() const { return place_; }
+  const std::string& place() const { return place_; }
 
-  [[nodiscard]] std::optional<YAML::Node> Take(std::string_view name) {
+  std::optional<YAML::Node> Take(std::string_view name) {
     for (std::size_t i = 0; i < members_.size(); ++i) {
       if (members_[i].first != name || taken_[i]) continue;
       taken_[i] = true;
@@ -35,14 +35,14 @@ class Reader {
     return {};
   }
 
-  [[nodiscard]] Result<std::string> Text(std::string_view name) {
+  Result<std::string> Text(std::string_view name) {
     const auto value = Take(name);
     if (!value) return std::string();
     if (!value->IsScalar()) return Wrong(name, "not a text");
     return value->Scalar();
   }
 
-  [[nodiscard]] Result<std::int64_t> Number(std::string_view name, std::int64_t absent) {
+  Result<std::int64_t> Number(std::string_view name, std::int64_t absent) {
     const auto value = Take(name);
     if (!value) return absent;
     if (!value->IsScalar()) return Wrong(name, "not a number");
@@ -51,7 +51,7 @@ class Reader {
     return *number;
   }
 
-  [[nodiscard]] Result<std::vector<std::string>> Texts(std::string_view name) {
+  Result<std::vector<std::string>> Texts(std::string_view name) {
     std::vector<std::string> texts;
     const auto value = Take(name);
     if (!value) return texts;
@@ -65,7 +65,7 @@ class Reader {
 
   // `read` is Result<T>(Reader&). It reads each item of a list of maps.
   template <typename T, typename Read>
-  [[nodiscard]] Result<std::vector<T>> Maps(std::string_view name, Read read) {
+  Result<std::vector<T>> Maps(std::string_view name, Read read) {
     std::vector<T> all;
     const auto value = Take(name);
     if (!value) return all;
@@ -79,14 +79,14 @@ class Reader {
   }
 
   // Fails if a member was not read.
-  [[nodiscard]] Result<void> End() const {
+  Result<void> End() const {
     for (std::size_t i = 0; i < members_.size(); ++i) {
       if (!taken_[i]) return Wrong(members_[i].first, "unknown");
     }
     return {};
   }
 
-  [[nodiscard]] tl::unexpected<base::Error> Wrong(std::string_view name, const char* why) const {
+  tl::unexpected<base::Error> Wrong(std::string_view name, const char* why) const {
     return base::Invalid(place_ + "." + std::string(name) + ": " + why);
   }
 

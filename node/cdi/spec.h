@@ -62,14 +62,14 @@ struct Spec {
 };
 
 // Returns the name by which a container asks for the device: "<kind>=<name>".
-[[nodiscard]] std::string QualifiedName(const Spec& spec, const Device& device);
+std::string QualifiedName(const Spec& spec, const Device& device);
 
 // Returns the spec as JSON, on one line. JSON is YAML, which is what runtimes and NVIDIA's plugin
 // read.
-[[nodiscard]] std::string Render(const Spec& spec);
+std::string Render(const Spec& spec);
 
 // Parses YAML or JSON. Returns kInvalid, with the place, if it is neither. The same if it has
 // content that a Spec cannot hold, because writing the spec again would lose it.
-[[nodiscard]] base::Result<Spec> Parse(const std::string& text, const std::string& file);
+base::Result<Spec> Parse(const std::string& text, const std::string& file);
 
 }  // namespace cdi

@@ -27,16 +27,14 @@ class DaemonApiClient {
   DaemonApiClient(kube::ClientConfig config, const DaemonIdentity& self, const base::Clock& clock,
                   base::Logger& logger, std::function<void()> on_change);
 
-  [[nodiscard]] const kube::ClientConfig& config() const { return session_.config(); }
+  const kube::ClientConfig& config() const { return session_.config(); }
 
   // Begins to watch the clique and, if `pod_too`, the daemon's pod. Call it once.
   void Watch(bool pod_too);
   // State as of the watches. False and null until they are read. Thread-safe.
-  [[nodiscard]] bool clique_read() const { return clique_read_; }
-  [[nodiscard]] std::shared_ptr<const api::Clique> clique() const {
-    return cliques_.Get(self_.CliqueKey());
-  }
-  [[nodiscard]] bool pod_ready() const;
+  bool clique_read() const { return clique_read_; }
+  std::shared_ptr<const api::Clique> clique() const { return cliques_.Get(self_.CliqueKey()); }
+  bool pod_ready() const;
 
   // `done` is called on another thread.
   void SendWrite(const WriteOrder& order, std::function<void(base::Result<Written>)> done);

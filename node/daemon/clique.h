@@ -15,27 +15,26 @@
 namespace imex_daemon {
 
 // Returns this daemon's entry. Null if there is none with its address and a valid index.
-[[nodiscard]] const api::Member* OwnEntry(const api::Clique& clique, const DaemonIdentity& self);
+const api::Member* OwnEntry(const api::Clique& clique, const DaemonIdentity& self);
 
 // Returns the addresses of the clique's daemons, by index. If entries share an index, this daemon's
 // entry wins, else the first. Ignores an entry with this daemon's address on another node: its pod
 // is deleted. `runs_as` is the index that IMEX runs with, or -1. If this daemon's entry is missing,
 // the daemon stays in the result under that index.
-[[nodiscard]] std::vector<imex::HostsEntry> HostsIn(const api::Clique& clique,
-                                                    const DaemonIdentity& self, int runs_as);
+std::vector<imex::HostsEntry> HostsIn(const api::Clique& clique, const DaemonIdentity& self,
+                                      int runs_as);
 
 // Returns whether this daemon may join: its node has an entry, or an index is free.
-[[nodiscard]] bool HasRoom(const api::Clique& clique, const DaemonIdentity& self);
+bool HasRoom(const api::Clique& clique, const DaemonIdentity& self);
 
 // Returns a new clique, with only this daemon's entry.
-[[nodiscard]] json::Value NewClique(const DaemonIdentity& self, bool ready);
+json::Value NewClique(const DaemonIdentity& self, bool ready);
 
 // Adds or corrects this daemon's entry in `clique`, an object from the API server, and adds its pod
 // to the owners. Returns whether that changed anything; kInvalid if no index is free.
-[[nodiscard]] base::Result<bool> PutOwnEntry(json::Value& clique, const DaemonIdentity& self,
-                                             bool ready);
+base::Result<bool> PutOwnEntry(json::Value& clique, const DaemonIdentity& self, bool ready);
 
 // Removes this daemon's entry. Returns whether there was one.
-[[nodiscard]] bool TakeOutOwnEntry(json::Value& clique, const DaemonIdentity& self);
+bool TakeOutOwnEntry(json::Value& clique, const DaemonIdentity& self);
 
 }  // namespace imex_daemon

@@ -11,18 +11,17 @@ namespace imex_daemon {
 
 // Replaces the file atomically, unless it has this content already. Only the daemon writes its
 // folder.
-[[nodiscard]] base::Result<void> ReplaceFile(const std::string& path, const std::string& content);
+base::Result<void> ReplaceFile(const std::string& path, const std::string& content);
 
 // Overwrites the existing file: a file that is mounted into a container cannot be replaced. Shorter
 // content is written first and the rest cut off afterwards, so that a reader never finds the file
 // empty.
-[[nodiscard]] base::Result<void> WriteInPlace(const std::string& path, const std::string& content);
+base::Result<void> WriteInPlace(const std::string& path, const std::string& content);
 // Succeeds if WriteInPlace() is possible.
-[[nodiscard]] base::Result<void> CheckWritable(const std::string& path);
+base::Result<void> CheckWritable(const std::string& path);
 
 // Returns the path of a program: `name` itself if it has a '/', else the first executable of that
 // name in the folders of `search`, which is a PATH. Returns kNotFound if there is none.
-[[nodiscard]] base::Result<std::string> FindProgram(const std::string& name,
-                                                    const std::string& search);
+base::Result<std::string> FindProgram(const std::string& name, const std::string& search);
 
 }  // namespace imex_daemon

@@ -18,12 +18,8 @@ struct DaemonIdentity {
   int nodes_max = 18;                                          // Capacity of the clique.
   std::string name_prefix = std::string(imex::kSharedPrefix);  // Of IMEX's node names.
 
-  [[nodiscard]] imex::NodeNames Names() const {
-    return {.prefix = name_prefix, .count = nodes_max};
-  }
-  [[nodiscard]] kube::ObjectKey CliqueKey() const {
-    return {.ns = pod.ns, .name = domain + "." + clique};
-  }
+  imex::NodeNames Names() const { return {.prefix = name_prefix, .count = nodes_max}; }
+  kube::ObjectKey CliqueKey() const { return {.ns = pod.ns, .name = domain + "." + clique}; }
 };
 
 }  // namespace imex_daemon

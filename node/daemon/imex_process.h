@@ -16,10 +16,10 @@ class ImexProcess {
  public:
   // Forwards output to this process's own. `on_line` is called for each line, on a separate thread,
   // until the destructor returns.
-  [[nodiscard]] static base::Result<std::unique_ptr<ImexProcess>> Start(
+  static base::Result<std::unique_ptr<ImexProcess>> Start(
       const base::Program& program, std::function<void(std::string_view line)> on_line);
 
-  [[nodiscard]] std::optional<base::ProgramEnd> Ended() const { return program_->Ended(); }
+  std::optional<base::ProgramEnd> Ended() const { return program_->Ended(); }
   void Signal(int signal) const { program_->Signal(signal); }
 
  private:

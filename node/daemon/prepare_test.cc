@@ -180,11 +180,11 @@ TEST_F(PrepareTest, CheckThatMayWaitAsksUntilImexIsReady) {
 class ClockOfQuestions final : public base::Clock {
  public:
   explicit ClockOfQuestions(std::string asked) : asked_(std::move(asked)) {}
-  [[nodiscard]] TimePoint Now() const override {
+  TimePoint Now() const override {
     const auto questions = base::ReadFile(asked_, 1U << 10).value_or("").size();
     return TimePoint(std::chrono::hours(1)) + std::chrono::seconds(questions);
   }
-  [[nodiscard]] WallTime Wall() const override { return {}; }
+  WallTime Wall() const override { return {}; }
 
  private:
   const std::string asked_;

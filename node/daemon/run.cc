@@ -68,13 +68,13 @@ class DaemonProcess {
 
  private:
   void Connect();
-  [[nodiscard]] DaemonObservation Observe();
+  DaemonObservation Observe();
   void SeeWhetherImexEnded();
 
   void Execute(const DaemonStep& step);
   void WriteHosts(std::vector<imex::HostsEntry> hosts);
   // Returns one of the programs, with IMEX's configuration.
-  [[nodiscard]] base::Program ProgramAt(const std::string& path) const {
+  base::Program ProgramAt(const std::string& path) const {
     return {.path = path,
             .arguments = {"-c", settings_.PathOf(imex::kConfigFile)},
             .environment = environment_};

@@ -14,7 +14,7 @@ namespace imex_daemon {
 
 // Blocks until the frame's stop is requested and shutdown is complete, or until IMEX cannot be
 // started: then the error says why and what to do. REQUIRES: SIGCHLD wakes the frame's tasks.
-[[nodiscard]] base::Result<void> Run(const Settings& settings, const Programs& programs,
-                                     command_line::Frame& frame);
+base::Result<void> Run(const Settings& settings, const Programs& programs,
+                       command_line::Frame& frame);
 
 }  // namespace imex_daemon

@@ -14,6 +14,6 @@ namespace imex_daemon {
 // The folders themselves and mount points below them stay. Symbolic links are removed, not
 // followed. A folder that does not exist counts as empty. Returns kInvalid if the kernel cannot
 // list mounts (before Linux 5.8), and then nothing was removed; or if a file cannot be removed.
-[[nodiscard]] base::Result<void> EmptyScratch(const std::vector<std::string>& folders);
+base::Result<void> EmptyScratch(const std::vector<std::string>& folders);
 
 }  // namespace imex_daemon

@@ -27,7 +27,7 @@ class EmptyScratchTest : public testing::Test {
     std::error_code ignored;
     fs::remove_all(folder_, ignored);
   }
-  [[nodiscard]] std::string Path(const std::string& file) const { return folder_ + "/" + file; }
+  std::string Path(const std::string& file) const { return folder_ + "/" + file; }
   void Put(const std::string& file) const {
     fs::create_directories(fs::path(Path(file)).parent_path());
     std::ofstream(Path(file)) << "x";

@@ -37,9 +37,7 @@ struct Settings : command_line::CommonSettings {
   bool encrypts = false;
   std::string keys_folder = "/imex-keys";  // Has tls.key, tls.crt and ca.crt, as in a Secret.
 
-  [[nodiscard]] std::string PathOf(std::string_view file) const {
-    return folder + "/" + std::string(file);
-  }
+  std::string PathOf(std::string_view file) const { return folder + "/" + std::string(file); }
 };
 
 // Exit statuses of the process. --help prints them.
@@ -55,6 +53,6 @@ using Parsed = command_line::Parsed<Settings>;
 
 // Reads the command line and the environment. The text of an Exit with a status other than 0 is one
 // line that says what is wrong and what to do.
-[[nodiscard]] Parsed Parse(const std::vector<std::string>& arguments);
+Parsed Parse(const std::vector<std::string>& arguments);
 
 }  // namespace imex_daemon

@@ -119,8 +119,8 @@ struct DaemonStep {
   TimePoint requeue_at = {};    // When to decide again if nothing changes.
 };
 
-[[nodiscard]] DaemonStep Decide(const DaemonIdentity& self, const DaemonObservation& observed,
-                                const DaemonMemory& memory);
+DaemonStep Decide(const DaemonIdentity& self, const DaemonObservation& observed,
+                  const DaemonMemory& memory);
 
 // Results of a step.
 void OnStopping(DaemonMemory& memory, TimePoint now);
@@ -145,7 +145,7 @@ void OnAnswered(DaemonMemory& memory, const ImexAnswers& answers, TimePoint now)
 
 // Returns the indices in `hosts` of peers that IMEX is not connected to. The host with `own_ip` is
 // not a peer, whatever its index is now.
-[[nodiscard]] std::vector<int> UnreachableIn(const std::vector<imex::HostsEntry>& hosts,
-                                             const std::string& own_ip, const imex::OwnView& view);
+std::vector<int> UnreachableIn(const std::vector<imex::HostsEntry>& hosts,
+                               const std::string& own_ip, const imex::OwnView& view);
 
 }  // namespace imex_daemon

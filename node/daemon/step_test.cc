@@ -45,11 +45,11 @@ class DaemonTest : public ::testing::Test {
     observed_.clique_read = true;
     observed_.clique = nullptr;
   }
-  [[nodiscard]] api::Member Own(int index, bool ready = false) const {
+  api::Member Own(int index, bool ready = false) const {
     return {
         .node = self_.node, .ip = self_.ip, .clique = self_.clique, .index = index, .ready = ready};
   }
-  [[nodiscard]] api::Member Peer(int index) const {
+  api::Member Peer(int index) const {
     return {.node = "peer-" + std::to_string(index),
             .ip = "10.0.1." + std::to_string(index),
             .clique = self_.clique,
@@ -57,7 +57,7 @@ class DaemonTest : public ::testing::Test {
   }
 
   // So many that there is no room for this daemon.
-  [[nodiscard]] std::vector<api::Member> AllOthers() const {
+  std::vector<api::Member> AllOthers() const {
     std::vector<api::Member> daemons;
     daemons.reserve(static_cast<std::size_t>(self_.nodes_max));
     for (int index = 0; index < self_.nodes_max; ++index) daemons.push_back(Peer(index));

@@ -24,7 +24,7 @@ struct Written {
 
 // Reads the clique live before it writes an entry, and writes only if the clique is unchanged
 // since. Returns kConflict if another client wrote in between.
-[[nodiscard]] base::Result<Written> Perform(const DaemonIdentity& self, const WriteOrder& order,
-                                            http::Transport& transport);
+base::Result<Written> Perform(const DaemonIdentity& self, const WriteOrder& order,
+                              http::Transport& transport);
 
 }  // namespace imex_daemon

@@ -17,9 +17,9 @@ inline constexpr std::string_view kReady = api::kImexReady;
 inline constexpr std::string_view kUnknown = "UNKNOWN";
 
 // Returns whether the output of `-q` says exactly that IMEX is ready.
-[[nodiscard]] bool SaysReady(std::string_view printed);
+bool SaysReady(std::string_view printed);
 // Returns the state in the output of `-q`: one word of capitals, or kUnknown.
-[[nodiscard]] std::string StateIn(std::string_view printed);
+std::string StateIn(std::string_view printed);
 
 // The daemon's own part of the output of `-N -j`. The rest is about other daemons, and not from
 // them.
@@ -29,12 +29,12 @@ struct OwnView {
   friend bool operator==(const OwnView&, const OwnView&) = default;
 };
 // Returns kInvalid if it is not the expected JSON. Returns kNotFound if it has no `index`.
-[[nodiscard]] base::Result<OwnView> ParseOwnView(std::string_view printed, int index);
+base::Result<OwnView> ParseOwnView(std::string_view printed, int index);
 
 // Returns the index that IMEX says it runs with. Empty if this log line does not say so.
-[[nodiscard]] std::optional<int> IndexInLine(std::string_view line);
+std::optional<int> IndexInLine(std::string_view line);
 // Returns whether this line says that another process, such as a service of the host, uses the
 // resources that IMEX needs.
-[[nodiscard]] bool SaysInUse(std::string_view line);
+bool SaysInUse(std::string_view line);
 
 }  // namespace imex

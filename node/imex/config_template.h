@@ -20,14 +20,13 @@ struct ConfigValues {
 
 // Returns kInvalid if the template has another action. The message has the line, the action and
 // what is allowed.
-[[nodiscard]] base::Result<std::string> RenderConfig(std::string_view text,
-                                                     const ConfigValues& values);
+base::Result<std::string> RenderConfig(std::string_view text, const ConfigValues& values);
 
 // A line of IMEX's configuration: `first`=`second`.
 using ConfigKeys = std::vector<std::pair<std::string, std::string>>;
 
 // Returns `text`, a configuration, with these keys: an existing line of a key gets the new value,
 // and a missing key gets a line at the end. Comments stay.
-[[nodiscard]] std::string WithKeys(std::string_view text, ConfigKeys keys);
+std::string WithKeys(std::string_view text, ConfigKeys keys);
 
 }  // namespace imex

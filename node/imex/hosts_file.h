@@ -22,7 +22,7 @@ struct HostsEntry {
 inline constexpr std::string_view kNobody = "127.0.0.2";
 
 // Returns whether `text` is an IPv4 or IPv6 address that a hosts file may have.
-[[nodiscard]] bool IsAddress(const std::string& text);
+bool IsAddress(const std::string& text);
 
 // Returns `text`, a hosts file, with one block at its end. Removes every other line that names a
 // daemon, whichever program wrote it. All other lines stay as they are.
@@ -30,7 +30,7 @@ inline constexpr std::string_view kNobody = "127.0.0.2";
 // no lookup of these names reaches the cluster's DNS: IMEX repeats the lookup of each missing peer,
 // and a name without a dot costs a query for each search domain. Idempotent, so the file does not
 // grow. REQUIRES: addresses; indices below `names.count`.
-[[nodiscard]] std::string WithHosts(std::string_view text, const std::vector<HostsEntry>& hosts,
-                                    const NodeNames& names);
+std::string WithHosts(std::string_view text, const std::vector<HostsEntry>& hosts,
+                      const NodeNames& names);
 
 }  // namespace imex

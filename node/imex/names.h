@@ -26,15 +26,15 @@ struct NodeNames {
 inline constexpr std::string_view kSharedPrefix = "compute-domain-daemon-";
 // Returns a prefix such as "compute-domain-daemon-0a1b2c3d-", with a hash of the domain's UID. The
 // form is that of NVIDIA's daemons from 0.6 on, the hash is not.
-[[nodiscard]] std::string PrefixOf(std::string_view domain);
+std::string PrefixOf(std::string_view domain);
 
 // Returns a name such as "compute-domain-daemon-0a1b2c3d-0007". REQUIRES: 0 <= index < kNodesMax.
-[[nodiscard]] std::string DnsName(std::string_view prefix, int index);
+std::string DnsName(std::string_view prefix, int index);
 // Returns whether the text is such a name, with either prefix, of any domain.
-[[nodiscard]] bool IsDnsName(std::string_view text);
+bool IsDnsName(std::string_view text);
 
 // Returns the nodes file: the names of all indices, used or not. It must not change, because IMEX
 // then drops its records of importers.
-[[nodiscard]] std::string RenderNodes(const NodeNames& names);
+std::string RenderNodes(const NodeNames& names);
 
 }  // namespace imex

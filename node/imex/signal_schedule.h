@@ -21,10 +21,10 @@ struct SignalSchedule {
 
 // Returns when the next signal is due. Empty if nothing has changed. Later if `others_come`: more
 // changes are expected.
-[[nodiscard]] std::optional<base::Clock::TimePoint> WhenToSignal(const SignalSchedule& schedule,
-                                                                 bool others_come = false);
+std::optional<base::Clock::TimePoint> WhenToSignal(const SignalSchedule& schedule,
+                                                   bool others_come = false);
 
-[[nodiscard]] SignalSchedule AfterChange(SignalSchedule schedule, base::Clock::TimePoint now);
-[[nodiscard]] SignalSchedule AfterSignal(base::Clock::TimePoint now);
+SignalSchedule AfterChange(SignalSchedule schedule, base::Clock::TimePoint now);
+SignalSchedule AfterSignal(base::Clock::TimePoint now);
 
 }  // namespace imex

@@ -22,7 +22,7 @@ class CallRoom {
  public:
   // Returns whether the call may wait. Calls for the same claims share places: the pods that use
   // one claim.
-  [[nodiscard]] bool Enter(const std::vector<ClaimName>& claims);
+  bool Enter(const std::vector<ClaimName>& claims);
   // REQUIRES: Enter() returned true for these claims.
   void Leave(const std::vector<ClaimName>& claims);
 

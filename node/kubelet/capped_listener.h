@@ -23,12 +23,12 @@ class CappedListener {
   static constexpr std::size_t kConnectionsMax = 64;
 
   // Listens on all addresses. Port 0 means any. Errors name the port.
-  [[nodiscard]] static base::Result<std::unique_ptr<CappedListener>> Listen(int port);
+  static base::Result<std::unique_ptr<CappedListener>> Listen(int port);
   ~CappedListener();  // Stops accepting. Open connections stay open.
   CappedListener(const CappedListener&) = delete;
   CappedListener& operator=(const CappedListener&) = delete;
 
-  [[nodiscard]] int port() const { return listener_.port(); }
+  int port() const { return listener_.port(); }
   // Passes each connection to `hand_over`, on a separate thread. Call it once.
   void Serve(std::function<void(int fd)> hand_over);
 

@@ -55,9 +55,9 @@ class Claims {
   // The kubelet has accepted or refused the plugin. `error` is empty if it accepted.
   virtual void Registered(const std::string& error) = 0;
   // Returns the health of all devices. Called every second while a kubelet listens.
-  [[nodiscard]] virtual std::vector<DeviceHealth> Health() = 0;
+  virtual std::vector<DeviceHealth> Health() = 0;
   // Returns why this process should be restarted. Empty if it should not. Called by probes.
-  [[nodiscard]] virtual std::string Trouble() = 0;
+  virtual std::string Trouble() = 0;
 };
 
 }  // namespace kubelet

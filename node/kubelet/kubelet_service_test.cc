@@ -43,7 +43,7 @@ class Folder {
   ~Folder() { std::filesystem::remove_all(path_); }
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;
-  [[nodiscard]] const std::string& path() const { return path_; }
+  const std::string& path() const { return path_; }
 
  private:
   std::string path_;
@@ -139,7 +139,7 @@ void LeaveSocket(const std::string& path) {
 
 class KubeletService : public testing::Test {
  protected:
-  [[nodiscard]] ServiceOptions Options() const {
+  ServiceOptions Options() const {
     return {.driver = "driver.test",
             .registry_folder = folder_.path() + "/registry",
             .plugin_folder = folder_.path() + "/plugins/driver.test",

@@ -116,7 +116,7 @@ void PutUnprepared(const Answers& answers, Response& response) {
 struct Calls {
   explicit Calls(std::string ns) : daemon_namespace(std::move(ns)) {}
 
-  [[nodiscard]] CallRoom& RoomFor(const std::vector<ClaimName>& claims, bool prepares) {
+  CallRoom& RoomFor(const std::vector<ClaimName>& claims, bool prepares) {
     if (!prepares) return unprepares;
     const auto is_daemons = [this](const ClaimName& claim) { return claim.ns == daemon_namespace; };
     return std::ranges::all_of(claims, is_daemons) ? daemons : pods;
@@ -133,7 +133,7 @@ struct Calls {
 // A call that is answered later. Owns itself until gRPC no longer needs it.
 class PendingCall final : public ServerUnaryReactor {
  public:
-  [[nodiscard]] std::stop_token cancelled() const { return cancel_.get_token(); }
+  std::stop_token cancelled() const { return cancel_.get_token(); }
   void OnCancel() override { cancel_.request_stop(); }
   void OnDone() override { delete this; }
 
@@ -368,7 +368,7 @@ class Registration final : public pluginregistration::Registration::CallbackServ
     return FinishWith(context, Refused(grpc::FAILED_PRECONDITION, "not registered: " + error));
   }
 
-  [[nodiscard]] bool IsRegistered() const { return is_registered_; }
+  bool IsRegistered() const { return is_registered_; }
 
  private:
   const std::string driver_;
@@ -434,21 +434,20 @@ struct Service::State {
     quota.Resize(kMemoryMax);
   }
 
-  [[nodiscard]] Result<void> Start(const std::optional<int>& port);
-  [[nodiscard]] Result<void> Listen(const SocketFile& socket,
-                                    const std::vector<grpc::Service*>& services,
-                                    std::unique_ptr<grpc::Server>& server);
-  [[nodiscard]] Result<void> ListenForProbes(int port);
+  Result<void> Start(const std::optional<int>& port);
+  Result<void> Listen(const SocketFile& socket, const std::vector<grpc::Service*>& services,
+                      std::unique_ptr<grpc::Server>& server);
+  Result<void> ListenForProbes(int port);
   // Returns whether another instance serves whose socket is meant.
-  [[nodiscard]] bool HasOther(bool (*is_meant)(const std::string& other, const std::string& own));
-  [[nodiscard]] bool IsWell() {
+  bool HasOther(bool (*is_meant)(const std::string& other, const std::string& own));
+  bool IsWell() {
     return claims.Trouble().empty() && (!dra_socket || dra_socket->IsOurs()) &&
            registration_socket.IsOurs();
   }
-  [[nodiscard]] std::string endpoint() const {
+  std::string endpoint() const {
     return dra_socket ? dra_socket->path() : registration_socket.path();
   }
-  [[nodiscard]] bool IsRegistered() { return registration.IsRegistered() && IsWell(); }
+  bool IsRegistered() { return registration.IsRegistered() && IsWell(); }
 
   const std::string driver;
   const std::string registry_folder;

@@ -37,30 +37,30 @@ struct ServiceOptions {
 class Service {
  public:
   // `claims` must outlive the service. Errors name the path or the port, and what to do.
-  [[nodiscard]] static base::Result<std::unique_ptr<Service>> Start(const ServiceOptions& options,
-                                                                    Claims& claims);
+  static base::Result<std::unique_ptr<Service>> Start(const ServiceOptions& options,
+                                                      Claims& claims);
   // Refuses new calls and waits for the open ones. `claims` must still answer them.
   ~Service();
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
-  [[nodiscard]] std::string endpoint() const;
-  [[nodiscard]] std::string registration() const;
-  [[nodiscard]] int health_port() const;  // 0 if there is none.
+  std::string endpoint() const;
+  std::string registration() const;
+  int health_port() const;  // 0 if there is none.
   // IsWell() returns whether it can be reached and makes progress. IsRegistered() returns whether
   // the kubelet has also registered it. Thread-safe.
-  [[nodiscard]] bool IsWell() const;
-  [[nodiscard]] bool IsRegistered() const;
+  bool IsWell() const;
+  bool IsRegistered() const;
   // Returns whether another instance of this driver serves the kubelet instead of this one. Reads
   // the file system.
-  [[nodiscard]] bool IsSuperseded() const;
+  bool IsSuperseded() const;
   // Returns whether an older instance of this driver still serves, and may answer calls. Reads the
   // file system.
-  [[nodiscard]] bool HasElder() const;
+  bool HasElder() const;
   // Refuses new calls from now on, so that the open calls can be answered.
   void Leave();
   // Returns the number of open calls. It does not grow after Leave().
-  [[nodiscard]] int open_calls() const;
+  int open_calls() const;
 
  private:
   struct State;

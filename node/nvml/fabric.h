@@ -33,19 +33,18 @@ enum class Strictness {
 };
 
 // Returns the clique of a GPU as "<uuid>.<n>", all zeros if NVML reports none.
-[[nodiscard]] std::string NameOf(const Fabric& fabric);
+std::string NameOf(const Fabric& fabric);
 
 // Returns the clique of the node, "<uuid>.<n>". Empty if no GPU counts as attached to a fabric.
 // With kAllAttached, returns kUnavailable while a GPU is still joining: retry. Returns kInvalid,
 // with the reason, if joining failed or GPUs are in different cliques.
-[[nodiscard]] base::Result<std::string> CliqueOf(const std::vector<Fabric>& gpus,
-                                                 Strictness strictness);
+base::Result<std::string> CliqueOf(const std::vector<Fabric>& gpus, Strictness strictness);
 
 // Returns what NVML reports about the fabric's health: "GPU 0: degraded bandwidth". Empty if it is
 // good or unknown. A GPU with a report may still work.
-[[nodiscard]] std::string HealthTrouble(const std::vector<Fabric>& gpus);
+std::string HealthTrouble(const std::vector<Fabric>& gpus);
 
 // Returns whether the driver is 570.158.01 or newer: its IMEX finds peers by name.
-[[nodiscard]] bool KnowsNames(std::string_view driver_version);
+bool KnowsNames(std::string_view driver_version);
 
 }  // namespace nvml

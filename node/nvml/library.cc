@@ -86,7 +86,7 @@ struct Library::Functions {
     if (library != nullptr) ::dlclose(library);
   }
 
-  [[nodiscard]] tl::unexpected<base::Error> Said(const char* what, int code) const {
+  tl::unexpected<base::Error> Said(const char* what, int code) const {
     const char* text = error_string != nullptr ? error_string(code) : nullptr;
     const std::string number = std::to_string(code);
     const std::string said =
@@ -106,7 +106,7 @@ struct Library::Functions {
   }
 
   // Reads one GPU, with the newer function if the driver has it.
-  [[nodiscard]] Result<Fabric> FabricOfGpu(abi::Device gpu) const {
+  Result<Fabric> FabricOfGpu(abi::Device gpu) const {
     int code = abi::kNoSuchFunction;
     if (fabric2 != nullptr) {
       abi::FabricInfo2 info = {};

@@ -21,13 +21,13 @@ class Library {
  public:
   // Loads the file at `path`. Returns kNotFound if it cannot be loaded. Returns kInvalid, with the
   // reason, if it lacks a function or cannot be initialized.
-  [[nodiscard]] static base::Result<Library> Open(const std::string& path);
+  static base::Result<Library> Open(const std::string& path);
   ~Library();
   Library(Library&&) noexcept;
 
-  [[nodiscard]] base::Result<std::string> DriverVersion() const;
+  base::Result<std::string> DriverVersion() const;
   // Returns the fabric of each GPU, except GPUs that only drive a display.
-  [[nodiscard]] base::Result<std::vector<Fabric>> Fabrics() const;
+  base::Result<std::vector<Fabric>> Fabrics() const;
 
  private:
   struct Functions;
@@ -54,17 +54,16 @@ inline constexpr auto kLibraryFolders = std::to_array<std::string_view>({
 // it were the root of the file system, so that an absolute link leads to the driver's file.
 
 // Returns the path with the root before it.
-[[nodiscard]] std::string Under(const std::string& root, const std::string& path);
+std::string Under(const std::string& root, const std::string& path);
 // Returns where the path leads. Empty if nothing is there.
-[[nodiscard]] std::optional<std::string> ResolveIn(const std::string& root,
-                                                   const std::string& path);
+std::optional<std::string> ResolveIn(const std::string& root, const std::string& path);
 // Returns the folders in which all of the driver's libraries are searched: `more`, which an
 // administrator names, then kLibraryFolders. Each is resolved, exists, and is listed once.
-[[nodiscard]] std::vector<std::string> LibraryFolders(const std::string& root,
-                                                      const std::vector<std::string>& more);
+std::vector<std::string> LibraryFolders(const std::string& root,
+                                        const std::vector<std::string>& more);
 // Returns the path of the library's file (not of a link, and with `root`) in the first of these
 // folders that has it. Returns kNotFound if none has it.
-[[nodiscard]] base::Result<std::string> FindLibrary(const std::string& root,
-                                                    const std::vector<std::string>& more = {});
+base::Result<std::string> FindLibrary(const std::string& root,
+                                      const std::vector<std::string>& more = {});
 
 }  // namespace nvml

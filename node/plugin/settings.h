@@ -49,9 +49,9 @@ struct Settings : command_line::CommonSettings {
   std::string metrics_address = {};  // Empty if no metrics are served.
   std::string metrics_path = "/metrics";
 
-  [[nodiscard]] std::string Folder() const;  // The plugin's folder.
-  [[nodiscard]] std::string DevicesPath() const;
-  [[nodiscard]] std::string CapabilityPath() const;
+  std::string Folder() const;  // The plugin's folder.
+  std::string DevicesPath() const;
+  std::string CapabilityPath() const;
 };
 
 // Exit statuses of the process. --help prints them.
@@ -67,6 +67,6 @@ using Parsed = command_line::Parsed<Settings>;
 
 // Reads the command line and the environment. The text of an Exit with a status other than 0 is one
 // line that says what is wrong and what to do.
-[[nodiscard]] Parsed Parse(const std::vector<std::string>& arguments);
+Parsed Parse(const std::vector<std::string>& arguments);
 
 }  // namespace plugin

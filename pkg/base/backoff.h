@@ -17,14 +17,14 @@ struct BackoffPolicy {
 };
 
 // Returns `least` * (1 + `share` * `fraction`). `fraction` is from 0 to 1.
-[[nodiscard]] inline std::chrono::nanoseconds Jittered(std::chrono::nanoseconds least, double share,
-                                                       double fraction) {
+inline std::chrono::nanoseconds Jittered(std::chrono::nanoseconds least, double share,
+                                         double fraction) {
   const double extra = static_cast<double>(least.count()) * share * fraction;
   return least + std::chrono::nanoseconds(static_cast<std::chrono::nanoseconds::rep>(extra));
 }
 // The same with a random fraction.
-[[nodiscard]] inline std::chrono::nanoseconds Jittered(std::chrono::nanoseconds least, double share,
-                                                       Random& random) {
+inline std::chrono::nanoseconds Jittered(std::chrono::nanoseconds least, double share,
+                                         Random& random) {
   return Jittered(least, share, random.Fraction());
 }
 
@@ -47,7 +47,7 @@ class Backoff {
   void Reset() { delay_ = {}; }
 
   // The last delay, without jitter. Zero if nothing failed since the last success.
-  [[nodiscard]] std::chrono::nanoseconds delay() const { return delay_; }
+  std::chrono::nanoseconds delay() const { return delay_; }
 
  private:
   std::chrono::nanoseconds delay_{0};

@@ -15,7 +15,7 @@ constexpr BackoffPolicy kPolicy = {.first = milliseconds(100), .most = milliseco
 class FixedRandom final : public Random {
  public:
   explicit FixedRandom(std::uint64_t number) : number_(number) {}
-  [[nodiscard]] std::uint64_t Next() override { return number_; }
+  std::uint64_t Next() override { return number_; }
 
  private:
   const std::uint64_t number_;

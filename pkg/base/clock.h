@@ -15,8 +15,8 @@ class Clock {
 
   virtual ~Clock() = default;
 
-  [[nodiscard]] virtual TimePoint Now() const = 0;
-  [[nodiscard]] virtual WallTime Wall() const = 0;
+  virtual TimePoint Now() const = 0;
+  virtual WallTime Wall() const = 0;
 };
 
 }  // namespace base

@@ -12,9 +12,9 @@ namespace base {
 // Returns the name in `known` with the fewest changed letters: at most a third of the letters may
 // change, or two in a short name. Otherwise the shortest name that begins with `name` and a dash.
 // Empty if none is similar. A name of more than 100 bytes is similar to none.
-[[nodiscard]] std::string Nearest(std::string_view name, std::span<const std::string> known);
+std::string Nearest(std::string_view name, std::span<const std::string> known);
 
 // Returns "; did you mean X?" for the end of a message. Empty if no known name is similar.
-[[nodiscard]] std::string DidYouMean(std::string_view name, std::span<const std::string> known);
+std::string DidYouMean(std::string_view name, std::span<const std::string> known);
 
 }  // namespace base

@@ -10,6 +10,6 @@ namespace base {
 
 // Parses for example "15s", "1m30s" or "500ms". Returns kInvalid, with an example, for any other
 // text, and for more than 1000 hours.
-[[nodiscard]] Result<std::chrono::milliseconds> ParseDuration(std::string_view text);
+Result<std::chrono::milliseconds> ParseDuration(std::string_view text);
 
 }  // namespace base

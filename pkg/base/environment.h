@@ -8,8 +8,8 @@
 namespace base {
 
 // Returns the variable. Empty if it is not set.
-[[nodiscard]] std::optional<std::string> GetEnv(const std::string& name);
+std::optional<std::string> GetEnv(const std::string& name);
 // Returns all variables, as "name=value".
-[[nodiscard]] std::vector<std::string> Environment();
+std::vector<std::string> Environment();
 
 }  // namespace base

@@ -10,7 +10,7 @@
 
 namespace base {
 
-[[nodiscard]] inline std::string Fingerprint(std::string_view text) {
+inline std::string Fingerprint(std::string_view text) {
   constexpr std::uint64_t kOffset = 14695981039346656037U;
   constexpr std::uint64_t kPrime = 1099511628211U;
   std::uint64_t hash = kOffset;

@@ -11,7 +11,7 @@ namespace base {
 // Parses all of `text` as a number, as std::from_chars does. Empty if it has other characters, or
 // if the number does not fit.
 template <typename T>
-[[nodiscard]] std::optional<T> ParseNumber(std::string_view text, int radix = 10) {
+std::optional<T> ParseNumber(std::string_view text, int radix = 10) {
   T number = {};
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number, radix);
   if (error != std::errc() || stop != text.data() + text.size()) return std::nullopt;

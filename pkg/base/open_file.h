@@ -22,10 +22,10 @@ class OpenFile {
   OpenFile(OpenFile&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
 
   // Returns whether the file is open. If opening failed, errno has the cause.
-  [[nodiscard]] bool is_open() const { return fd_ >= 0; }
-  [[nodiscard]] int fd() const { return fd_; }
+  bool is_open() const { return fd_ >= 0; }
+  int fd() const { return fd_; }
   // Writes all of `content` at the current position.
-  [[nodiscard]] int Write(std::string_view content) const;
+  int Write(std::string_view content) const;
   // May return an error, because full or broken disks may report it only now.
   int Close();
 
@@ -35,7 +35,6 @@ class OpenFile {
 
 // Returns kInvalid with a message such as "open /path: Permission denied". `error` is an errno
 // value.
-[[nodiscard]] tl::unexpected<Error> FailedTo(const std::string& verb, const std::string& path,
-                                             int error);
+tl::unexpected<Error> FailedTo(const std::string& verb, const std::string& path, int error);
 
 }  // namespace base

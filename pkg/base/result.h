@@ -34,24 +34,30 @@ struct Error {
 
   // A write is done, not done (an error), or unknown. After an unknown one, read the object again
   // before deciding anything.
-  [[nodiscard]] bool MayBeDone() const { return code == ErrorCode::kUnknownOutcome; }
+  bool MayBeDone() const { return code == ErrorCode::kUnknownOutcome; }
 };
 
+// A value, or why there is none. The compiler refuses a call whose Result nobody looks at.
 template <typename T>
-using Result = tl::expected<T, Error>;
+class [[nodiscard]] Result : public tl::expected<T, Error> {
+ public:
+  using tl::expected<T, Error>::expected;
+  Result() = default;
+  Result(tl::expected<T, Error> other) : tl::expected<T, Error>(std::move(other)) {}
+};
 
-[[nodiscard]] inline tl::unexpected<Error> Fail(ErrorCode code, std::string message) {
+inline tl::unexpected<Error> Fail(ErrorCode code, std::string message) {
   return tl::unexpected(Error{.code = code, .message = std::move(message)});
 }
-[[nodiscard]] inline tl::unexpected<Error> Invalid(std::string message) {
+inline tl::unexpected<Error> Invalid(std::string message) {
   return Fail(ErrorCode::kInvalid, std::move(message));
 }
-[[nodiscard]] inline tl::unexpected<Error> Unavailable(std::string message) {
+inline tl::unexpected<Error> Unavailable(std::string message) {
   return Fail(ErrorCode::kUnavailable, std::move(message));
 }
 
 // For map_error: adds the attempt to the message, as in "create DaemonSet: 403 forbidden: ...".
-[[nodiscard]] inline auto While(std::string attempt) {
+inline auto While(std::string attempt) {
   return [attempt = std::move(attempt)](Error error) {
     error.message = attempt + ": " + error.message;
     return error;
@@ -59,12 +65,12 @@ using Result = tl::expected<T, Error>;
 }
 
 namespace internal {
-// tl::expected has no operator* for void, hence two overloads for TRY.
+// For TRY. What map_error returns is no Result, and without a value there is no operator*.
 template <typename T>
-T Take(Result<T>&& result) {
+T Take(tl::expected<T, Error>&& result) {
   return *std::move(result);
 }
-inline void Take(Result<void>&& /*result*/) {}
+inline void Take(tl::expected<void, Error>&& /*result*/) {}
 }  // namespace internal
 }  // namespace base
 

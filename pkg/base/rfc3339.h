@@ -11,13 +11,13 @@
 
 namespace base {
 
-[[nodiscard]] std::string FormatSeconds(Clock::WallTime time);  // metav1.Time
-[[nodiscard]] std::string FormatMicros(Clock::WallTime time);   // metav1.MicroTime
+std::string FormatSeconds(Clock::WallTime time);  // metav1.Time
+std::string FormatMicros(Clock::WallTime time);   // metav1.MicroTime
 // Returns a time for people: "22:12:44 UTC".
-[[nodiscard]] std::string FormatTimeOfDay(Clock::WallTime time);
+std::string FormatTimeOfDay(Clock::WallTime time);
 
 // Parses UTC ("Z") only, as the API server writes it, with or without a fraction. Empty for any
 // other text.
-[[nodiscard]] std::optional<Clock::WallTime> ParseTime(std::string_view text);
+std::optional<Clock::WallTime> ParseTime(std::string_view text);
 
 }  // namespace base

@@ -51,7 +51,7 @@ class Child {
   Child& operator=(const Child&) = delete;
 
   // Returns how it has ended. Empty if it runs. Does not reap it.
-  [[nodiscard]] std::optional<ProgramEnd> Ended() const {
+  std::optional<ProgramEnd> Ended() const {
     siginfo_t info = {};
     CHECK(::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0);
     if (info.si_pid == 0) return {};

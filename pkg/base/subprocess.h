@@ -52,22 +52,22 @@ struct ProgramEnd {
 // could not be started. kNotFound: the program, or the interpreter in its first line, does not
 // exist. kForbidden: no permission. kTooLarge: too many arguments or variables. kInvalid: the
 // system cannot run such a file. kUnavailable: retry.
-[[nodiscard]] Result<ProgramEnd> RunProgram(const Program& program, const ProgramLimits& limits,
-                                            const Clock& clock, const std::stop_token& stop);
+Result<ProgramEnd> RunProgram(const Program& program, const ProgramLimits& limits,
+                              const Clock& clock, const std::stop_token& stop);
 
 // A program in the background, until it ends by itself or by a signal.
 class LastingProgram {
  public:
   // Errors as in RunProgram().
-  [[nodiscard]] static Result<std::unique_ptr<LastingProgram>> Start(const Program& program);
+  static Result<std::unique_ptr<LastingProgram>> Start(const Program& program);
   ~LastingProgram();  // Kills it if it runs.
 
   // Waits up to `most` for output on stdout and stderr, and appends it to `words`, at most 1 MiB.
   // Returns false if no more output can come. For one thread; the other functions may run on other
   // threads.
-  [[nodiscard]] bool Listen(std::chrono::milliseconds most, std::string& words);
+  bool Listen(std::chrono::milliseconds most, std::string& words);
   // Returns how it ended, without output. Empty while it runs.
-  [[nodiscard]] std::optional<ProgramEnd> Ended() const;
+  std::optional<ProgramEnd> Ended() const;
   // Signals the program, but not its group. Has no effect after it has ended.
   void Signal(int signal) const;
 

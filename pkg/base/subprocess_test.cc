@@ -122,11 +122,11 @@ TEST_F(Subprocess, CR5_SignalsAreNeitherBlockedNorIgnored) {
 class ClockOfFile final : public Clock {
  public:
   explicit ClockOfFile(std::string path) : path_(std::move(path)) {}
-  [[nodiscard]] TimePoint Now() const override {
+  TimePoint Now() const override {
     const bool is_ahead = looks_++ > 0 && std::filesystem::exists(path_);
     return TimePoint(is_ahead ? hours(2) : hours(1));
   }
-  [[nodiscard]] WallTime Wall() const override { return {}; }
+  WallTime Wall() const override { return {}; }
 
  private:
   const std::string path_;

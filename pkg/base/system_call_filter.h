@@ -11,6 +11,6 @@ namespace base {
 // with ENOSYS, so that libraries use clone. The filter also applies to later threads and child
 // programs. Call it before the first thread, and after KeepCapabilities(). kInvalid: the kernel
 // refused, with its reason, and nothing changed.
-[[nodiscard]] Result<void> FilterSystemCalls();
+Result<void> FilterSystemCalls();
 
 }  // namespace base

@@ -8,8 +8,8 @@ namespace base {
 // has expired when a suspended machine wakes up. Thread-safe.
 class SystemClock final : public Clock {
  public:
-  [[nodiscard]] TimePoint Now() const override;
-  [[nodiscard]] WallTime Wall() const override;
+  TimePoint Now() const override;
+  WallTime Wall() const override;
 };
 
 }  // namespace base

@@ -11,7 +11,7 @@ namespace base {
 class SystemRandom final : public Random {
  public:
   SystemRandom();
-  [[nodiscard]] std::uint64_t Next() override { return engine_(); }
+  std::uint64_t Next() override { return engine_(); }
 
  private:
   std::mt19937_64 engine_;

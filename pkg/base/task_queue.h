@@ -34,7 +34,7 @@ class TaskQueue {
     cv_.notify_one();
   }
   // Blocks until a Post() or Wake(), but no longer than `most`. Returns the posted tasks in order.
-  [[nodiscard]] std::vector<Task> Wait(std::chrono::nanoseconds most) {
+  std::vector<Task> Wait(std::chrono::nanoseconds most) {
     const MutexLock lock(mutex_);
     const auto deadline = std::chrono::ceil<std::chrono::milliseconds>(most);
     if (!awake_) static_cast<void>(cv_.wait_for(mutex_, deadline));

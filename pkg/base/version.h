@@ -6,12 +6,12 @@
 
 namespace base {
 
-[[nodiscard]] std::string_view Version();  // Such as "1.2.3". Only CMakeLists.txt defines it.
+std::string_view Version();  // Such as "1.2.3". Only CMakeLists.txt defines it.
 
 // Returns the commit, "<commit>-dirty" if the sources differ from it, or "unknown" outside of git.
-[[nodiscard]] std::string_view Revision();
+std::string_view Revision();
 
 // Returns the User-Agent of `program`: "cdom/1.2.3 (linux) compute-domain-controller".
-[[nodiscard]] std::string UserAgent(std::string_view program);
+std::string UserAgent(std::string_view program);
 
 }  // namespace base

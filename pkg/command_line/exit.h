@@ -23,9 +23,7 @@ struct Exit {
   std::string text = {};
   int status = 0;
 };
-[[nodiscard]] inline Exit Misused(std::string text) {
-  return {.text = std::move(text), .status = kMisused};
-}
+inline Exit Misused(std::string text) { return {.text = std::move(text), .status = kMisused}; }
 
 // Settings of a program. If `exit` is not empty, the program must print it and exit instead.
 template <typename Settings>

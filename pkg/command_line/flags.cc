@@ -77,8 +77,8 @@ std::string IgnoredFlags(const CLI::App& app) {
 // Renders --help without the group of ignored flags.
 class Formatter final : public CLI::Formatter {
  public:
-  [[nodiscard]] std::string make_group(std::string group, bool is_positional,
-                                       std::vector<const CLI::Option*> options) const override {
+  std::string make_group(std::string group, bool is_positional,
+                         std::vector<const CLI::Option*> options) const override {
     if (group == kIgnored) return {};
     return CLI::Formatter::make_group(std::move(group), is_positional, std::move(options));
   }

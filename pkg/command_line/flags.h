@@ -38,11 +38,11 @@ void AddLogging(CLI::App& app, CommonSettings& settings);
 void SayUnused(const std::vector<std::string>& flags, base::Logger& logger);
 
 // Returns a value in quotes, on one line, for an error message.
-[[nodiscard]] std::string Quoted(const std::string& text);
+std::string Quoted(const std::string& text);
 
 // Reads the command line and the environment. Empty if the program must run. Returns an Exit for
 // --help, --version or an error. The error names the first unknown flag, with the most similar
 // known name, or all required flags that are missing.
-[[nodiscard]] std::optional<Exit> Parse(CLI::App& app, std::vector<std::string> arguments);
+std::optional<Exit> Parse(CLI::App& app, std::vector<std::string> arguments);
 
 }  // namespace command_line

@@ -21,9 +21,9 @@
 namespace command_line {
 
 // Prints the text of `exit`. Returns its status.
-[[nodiscard]] int Print(const Exit& exit);
+int Print(const Exit& exit);
 // Prints the error, if any. Returns the exit status.
-[[nodiscard]] int StatusOf(const base::Result<void>& ended);
+int StatusOf(const base::Result<void>& ended);
 
 // For the main thread, before it starts others. `settings` outlives it.
 class Frame {
@@ -33,18 +33,18 @@ class Frame {
   Frame(const char* program, const CommonSettings& settings,
         std::chrono::seconds patience = std::chrono::seconds(5));
 
-  [[nodiscard]] const base::Clock& clock() const { return clock_; }
-  [[nodiscard]] base::Logger& logger() const { return *logger_; }
-  [[nodiscard]] const std::vector<std::string>& environment() const { return environment_; }
-  [[nodiscard]] base::TaskQueue& tasks() { return tasks_; }
-  [[nodiscard]] std::stop_token stop() const { return stop_.get_token(); }
+  const base::Clock& clock() const { return clock_; }
+  base::Logger& logger() const { return *logger_; }
+  const std::vector<std::string>& environment() const { return environment_; }
+  base::TaskQueue& tasks() { return tasks_; }
+  std::stop_token stop() const { return stop_.get_token(); }
 
   // After this call, a signal in `ends` requests stop() and wakes tasks(), and a signal in `wakes`
   // wakes tasks(). Call it before a thread is started.
   void HandleSignals(std::vector<int> ends, std::vector<int> wakes = {},
                      Repeated repeated = Repeated::kEndsAtOnce);
 
-  [[nodiscard]] base::Result<kube::ClientConfig> LoadConfig();
+  base::Result<kube::ClientConfig> LoadConfig();
 
  private:
   const CommonSettings& settings_;

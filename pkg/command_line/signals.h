@@ -26,6 +26,6 @@ struct Signals {
 // Starts a thread that calls `end` once and `wake` for each signal, until the returned thread is
 // destroyed. Blocks the signals in the calling thread, and in threads that it starts later, so call
 // it before any other thread starts. Ignores SIGPIPE.
-[[nodiscard]] std::jthread HandleSignals(Signals signals, base::Logger& logger);
+std::jthread HandleSignals(Signals signals, base::Logger& logger);
 
 }  // namespace command_line

@@ -18,7 +18,7 @@ class SignalsTest : public testing::Test {
   SignalsTest() { pthread_sigmask(SIG_BLOCK, nullptr, &before_); }
   ~SignalsTest() override { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
-  [[nodiscard]] std::jthread Handle(Repeated repeated = Repeated::kEndsAtOnce) {
+  std::jthread Handle(Repeated repeated = Repeated::kEndsAtOnce) {
     return HandleSignals({.ends = {SIGTERM, SIGINT},
                           .end = [this] { Count(ended_); },
                           .wakes = {SIGUSR1},

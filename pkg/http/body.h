@@ -19,12 +19,12 @@ class Body {
   operator std::string_view() const { return text(); }
   // NOLINTEND(google-explicit-constructor)
 
-  [[nodiscard]] const std::string& text() const {
+  const std::string& text() const {
     static const std::string kNone;
     return bytes_ ? *bytes_ : kNone;
   }
-  [[nodiscard]] std::size_t size() const { return text().size(); }
-  [[nodiscard]] bool empty() const { return text().empty(); }
+  std::size_t size() const { return text().size(); }
+  bool empty() const { return text().empty(); }
 
   friend bool operator==(const Body& a, std::string_view b) { return a.text() == b; }
   friend std::ostream& operator<<(std::ostream& out, const Body& body) {

@@ -29,15 +29,15 @@ class CurlExchange {
   void Prepare(const std::string& token);
   // Prepares the handle for a second attempt in the remaining time. Returns false if it was called
   // before.
-  [[nodiscard]] bool PrepareAgain(const std::string& token);
+  bool PrepareAgain(const std::string& token);
 
   // Passes the outcome to one of the handlers, and then destroys the exchange.
   static void Deliver(std::unique_ptr<CurlExchange> exchange, CURLcode code);
 
-  [[nodiscard]] CURL* easy() const { return easy_.get(); }
-  [[nodiscard]] const Request& request() const { return request_; }
-  [[nodiscard]] int status() const;  // 0 if none arrived, or if it is invalid.
-  [[nodiscard]] ExchangeReport Report() const;
+  CURL* easy() const { return easy_.get(); }
+  const Request& request() const { return request_; }
+  int status() const;  // 0 if none arrived, or if it is invalid.
+  ExchangeReport Report() const;
   static CurlExchange& Of(CURL* easy);
 
   CurlMulti::Id id = 0;
@@ -47,13 +47,13 @@ class CurlExchange {
     void operator()(CURL* easy) const { curl_easy_cleanup(easy); }
   };
 
-  [[nodiscard]] bool IsStream() const { return handlers_.on_data != nullptr; }
-  [[nodiscard]] std::size_t OnBody(std::string_view bytes);
-  [[nodiscard]] std::size_t OnHeader(std::string_view line);
-  [[nodiscard]] int OnSending();
-  [[nodiscard]] base::Result<Response> Reply(CURLcode code);
-  [[nodiscard]] base::Result<void> EndOfStream(CURLcode code) const;
-  [[nodiscard]] base::Error Failure(CURLcode code) const;
+  bool IsStream() const { return handlers_.on_data != nullptr; }
+  std::size_t OnBody(std::string_view bytes);
+  std::size_t OnHeader(std::string_view line);
+  int OnSending();
+  base::Result<Response> Reply(CURLcode code);
+  base::Result<void> EndOfStream(CURLcode code) const;
+  base::Error Failure(CURLcode code) const;
   void SetHeaders(const std::string& token);
   void SetTimeout(std::chrono::milliseconds timeout);
 

@@ -75,7 +75,7 @@ class CurlMulti {
   // Ends the current or the next Poll(). Thread-safe.
   void Wake();
 
-  [[nodiscard]] std::size_t under_way() const { return exchanges_.size(); }
+  std::size_t under_way() const { return exchanges_.size(); }
 
  private:
   Id Begin(std::unique_ptr<CurlExchange> exchange);

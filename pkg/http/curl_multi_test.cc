@@ -39,7 +39,7 @@ struct Told {
   std::optional<Result<Response>> reply = {};
   std::optional<Result<void>> end = {};
 
-  [[nodiscard]] bool IsOver() const { return reply || end; }
+  bool IsOver() const { return reply || end; }
 };
 
 class CurlMultiTest : public ::testing::Test {

@@ -22,6 +22,6 @@ struct CurlFailure {
 };
 
 // Returns the matching error of Transport. The message names the server and the cause.
-[[nodiscard]] base::Error ToError(const CurlFailure& failure);
+base::Error ToError(const CurlFailure& failure);
 
 }  // namespace http

@@ -19,7 +19,7 @@ struct CurlListDeleter {
 using CurlList = std::unique_ptr<curl_slist, CurlListDeleter>;
 
 // Returns `list` with `text` appended. REQUIRES: enough memory.
-[[nodiscard]] CurlList Append(CurlList list, const std::string& text);
+CurlList Append(CurlList list, const std::string& text);
 
 class CurlTarget {
  public:
@@ -29,15 +29,13 @@ class CurlTarget {
   // Sets the options for the server, for its certificate and ours, and for sockets and proxies.
   void ApplyTo(CURL* easy) const;
 
-  [[nodiscard]] std::string UrlOf(std::string_view path) const {
-    return base_url_ + std::string(path);
-  }
+  std::string UrlOf(std::string_view path) const { return base_url_ + std::string(path); }
   // Such as "10.0.0.1:6443", for messages.
-  [[nodiscard]] const std::string& host_and_port() const { return host_and_port_; }
+  const std::string& host_and_port() const { return host_and_port_; }
   // The name that the certificate must have.
-  [[nodiscard]] const std::string& server_name() const { return server_name_; }
+  const std::string& server_name() const { return server_name_; }
   // The Host header. Empty if it is that of the URL.
-  [[nodiscard]] const std::string& host_header() const { return host_header_; }
+  const std::string& host_header() const { return host_header_; }
 
  private:
   void ApplyTls(CURL* easy) const;

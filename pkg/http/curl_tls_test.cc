@@ -76,10 +76,8 @@ class TlsServer {
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
   }
 
-  [[nodiscard]] std::string host_and_port() const {
-    return "127.0.0.1:" + std::to_string(server_.port());
-  }
-  [[nodiscard]] std::string url() const { return "https://" + host_and_port(); }
+  std::string host_and_port() const { return "127.0.0.1:" + std::to_string(server_.port()); }
+  std::string url() const { return "https://" + host_and_port(); }
 
  private:
   void Serve(const testing::RawServer::Connection& connection) {

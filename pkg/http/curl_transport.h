@@ -29,8 +29,7 @@ class CurlTransport final : public Transport {
                 const Gate* gate = nullptr);
   ~CurlTransport() override;
 
-  [[nodiscard]] std::vector<base::Result<Response>> SendAll(
-      const std::vector<Request>& requests) override;
+  std::vector<base::Result<Response>> SendAll(const std::vector<Request>& requests) override;
 
  private:
   InFlight own_;

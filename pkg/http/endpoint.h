@@ -27,12 +27,12 @@ class Credentials {
 
   // Returns the token. Empty if there is none. Must not block: it may read a file, at most once a
   // minute. If renewal fails, it returns the last token.
-  [[nodiscard]] virtual std::string BearerToken() = 0;
+  virtual std::string BearerToken() = 0;
   // A reply was 401: get another token for the next request, or as soon as possible.
   virtual void Invalidate() = 0;
   // Names the source. Credentials of equal sources are interchangeable. Do not log it. Empty if
   // unknown.
-  [[nodiscard]] virtual std::string Source() const { return {}; }
+  virtual std::string Source() const { return {}; }
 };
 
 }  // namespace http

@@ -27,12 +27,12 @@ class Gate {
 
   // Returns success if the request may start. Returns kUnavailable if the gate is closed, or if the
   // request writes and `may_write` returns false.
-  [[nodiscard]] base::Result<void> Admit(const Request& request) const;
+  base::Result<void> Admit(const Request& request) const;
 
   // Admits no further request. Requests in flight have `drain` left.
   void Close(std::chrono::milliseconds drain);
   // Returns whether that time has passed.
-  [[nodiscard]] bool MustGiveUp() const;
+  bool MustGiveUp() const;
 
  private:
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();

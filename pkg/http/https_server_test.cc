@@ -30,7 +30,7 @@ class HttpsServer : public ::testing::Test {
   }
   ~HttpsServer() override { released_.count_down(); }
 
-  [[nodiscard]] tls::Identity IdentityOf(const std::string& name) const {
+  tls::Identity IdentityOf(const std::string& name) const {
     const testing::Certificate made = ca_.Issue(name, "DNS:" + name);
     return {.certificate_pem = made.pem, .key_pem = made.key_pem};
   }

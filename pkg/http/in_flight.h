@@ -17,7 +17,7 @@ class InFlight {
  public:
   explicit InFlight(int most, int kept_back = 0) : most_(most), slots_(most, kept_back) {}
 
-  [[nodiscard]] int most() const { return most_; }
+  int most() const { return most_; }
 
   // A sender; it has a share of the slots while it exists. For one thread.
   class Sender {
@@ -27,7 +27,7 @@ class InFlight {
     Sender(const Sender&) = delete;
     Sender& operator=(const Sender&) = delete;
 
-    [[nodiscard]] bool TryTake();
+    bool TryTake();
     void Take();  // Blocks until a slot is free. REQUIRES: it has none.
     void GiveBack();
 
@@ -37,7 +37,7 @@ class InFlight {
   };
 
   // The number of senders that block in Take().
-  [[nodiscard]] int waiting() const;
+  int waiting() const;
 
  private:
   void WakeFirst() REQUIRES(mutex_);

@@ -9,7 +9,7 @@
 namespace http {
 
 // Returns kInvalid, with an example, if Listener::On() cannot parse `address`. Resolves no name.
-[[nodiscard]] base::Result<void> CheckAddress(const std::string& address);
+base::Result<void> CheckAddress(const std::string& address);
 
 // A listening TCP socket, closed by the destructor. Non-blocking; child processes do not inherit
 // it. Accepted connections have small buffers.
@@ -18,10 +18,10 @@ class Listener {
   // Listens on "127.0.0.1:8080", "[::1]:8080", "localhost:8080", or ":8080" for every address, IPv6
   // and IPv4. Port 0 means a free port. kInvalid: the address is invalid. kUnavailable: cannot
   // listen, for example because the port is in use.
-  [[nodiscard]] static base::Result<Listener> On(const std::string& address);
+  static base::Result<Listener> On(const std::string& address);
 
-  [[nodiscard]] int fd() const { return socket_.fd(); }
-  [[nodiscard]] int port() const { return port_; }
+  int fd() const { return socket_.fd(); }
+  int port() const { return port_; }
 
  private:
   explicit Listener(base::OpenFile socket);

@@ -84,12 +84,12 @@ class WorkThread {
   void Drop(std::uint64_t id) {
     waiting_.With([id](auto& waiting) { waiting.erase(id); });
   }
-  [[nodiscard]] std::vector<Made> TakeMade() {
+  std::vector<Made> TakeMade() {
     return made_.With([](auto& made) { return std::exchange(made, {}); });
   }
 
  private:
-  [[nodiscard]] HeldReply Hold(ServerReply reply) {
+  HeldReply Hold(ServerReply reply) {
     const std::size_t bytes = reply.body.capacity();
     if (bytes_.fetch_add(bytes) + bytes > kAnswerBytesMax) {
       bytes_ -= bytes;
@@ -189,8 +189,8 @@ struct Server::State {
   std::jthread thread = {};
   bool is_over = false;
 
-  [[nodiscard]] Daemon MakeDaemon(const tls::Identity* identity);
-  [[nodiscard]] Result<int> Start(const std::string& address, const tls::Identity* identity);
+  Daemon MakeDaemon(const tls::Identity* identity);
+  Result<int> Start(const std::string& address, const tls::Identity* identity);
   void Serve(const std::stop_token& stop);
   void Turn();
   void TakeNext();
@@ -198,10 +198,9 @@ struct Server::State {
   void MakeRoom();
   void FinishWork();
   void Cut(Connection& connection);
-  [[nodiscard]] MHD_Result Answer(MHD_Connection* connection, const char* path,
-                                  std::string_view method);
-  [[nodiscard]] std::list<Connection>::iterator Oldest();
-  [[nodiscard]] int WaitMs();
+  MHD_Result Answer(MHD_Connection* connection, const char* path, std::string_view method);
+  std::list<Connection>::iterator Oldest();
+  int WaitMs();
   void Wake() const;
 
   static MHD_Result OnRequest(void* state, MHD_Connection* connection, const char* path,

@@ -48,13 +48,13 @@ class Server {
   ~Server();  // Stops.
 
   // Starts to serve. Returns the port. See Listener::On() for `address` and errors. Call it once.
-  [[nodiscard]] base::Result<int> Start(const std::string& address);
+  base::Result<int> Start(const std::string& address);
   // The same over TLS. kInvalid: GnuTLS rejects the identity.
-  [[nodiscard]] base::Result<int> Start(const std::string& address, const tls::Identity& identity);
+  base::Result<int> Start(const std::string& address, const tls::Identity& identity);
   // Replaces the identity, after the current exchanges have ended (at most 5 s). New connections
   // wait meanwhile. kInvalid: the old identity stays. REQUIRES: the server was started over TLS. Do
   // not call it on several threads at once, or during Stop().
-  [[nodiscard]] base::Result<void> Use(const tls::Identity& identity);
+  base::Result<void> Use(const tls::Identity& identity);
   // Cuts connections. Returns when neither the handler nor a function runs.
   void Stop();
 

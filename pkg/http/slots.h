@@ -23,7 +23,7 @@ class Slots {
   void Leave() { --senders_; }
 
   // For a sender that has `held` slots. Returns false if it must wait for one of its own replies.
-  [[nodiscard]] bool TryTake(int held) {
+  bool TryTake(int held) {
     const bool may_take = waiting() == 0 && free_ > (held < Share() ? 0 : kept_back_);
     if (may_take) --free_;
     return may_take;
@@ -31,8 +31,8 @@ class Slots {
 
   // For a sender that has no slot: it waits from StartWait() until TakeWaiting() returns true for
   // the place that StartWait() returned.
-  [[nodiscard]] std::uint64_t StartWait() { return next_in_line_++; }
-  [[nodiscard]] bool TakeWaiting(std::uint64_t place) {
+  std::uint64_t StartWait() { return next_in_line_++; }
+  bool TakeWaiting(std::uint64_t place) {
     if (free_ == 0 || place != first_in_line_) return false;
     ++first_in_line_;
     --free_;
@@ -41,11 +41,11 @@ class Slots {
 
   void GiveBack() { ++free_; }
 
-  [[nodiscard]] int most() const { return most_; }
-  [[nodiscard]] int waiting() const { return static_cast<int>(next_in_line_ - first_in_line_); }
+  int most() const { return most_; }
+  int waiting() const { return static_cast<int>(next_in_line_ - first_in_line_); }
 
  private:
-  [[nodiscard]] int Share() const { return std::max(1, most_ / std::max(2, senders_)); }
+  int Share() const { return std::max(1, most_ / std::max(2, senders_)); }
 
   const int most_;
   const int kept_back_;

@@ -20,7 +20,7 @@ namespace http {
 
 enum class Method { kGet, kPost, kPut, kPatch, kDelete };
 
-[[nodiscard]] constexpr std::string_view ToString(Method method) {
+constexpr std::string_view ToString(Method method) {
   constexpr std::array<std::string_view, 5> kNames = {"GET", "POST", "PUT", "PATCH", "DELETE"};
   return kNames.at(static_cast<std::size_t>(method));
 }
@@ -67,10 +67,9 @@ class Transport {
 
   // Sends the requests concurrently. Returns when all are answered, replies in the order of the
   // requests.
-  [[nodiscard]] virtual std::vector<base::Result<Response>> SendAll(
-      const std::vector<Request>& requests) = 0;
+  virtual std::vector<base::Result<Response>> SendAll(const std::vector<Request>& requests) = 0;
 
-  [[nodiscard]] base::Result<Response> Send(const Request& request) {
+  base::Result<Response> Send(const Request& request) {
     return std::move(SendAll({request}).front());
   }
 };

@@ -23,8 +23,7 @@ class TransportPool final : public Transport {
   explicit TransportPool(std::function<std::unique_ptr<Transport>()> make)
       : make_(std::move(make)) {}
 
-  [[nodiscard]] std::vector<base::Result<Response>> SendAll(
-      const std::vector<Request>& requests) override;
+  std::vector<base::Result<Response>> SendAll(const std::vector<Request>& requests) override;
 
  private:
   base::Mutex mutex_;

@@ -82,7 +82,7 @@ class Filter {
 // Parses the `size` bytes of `stream`, and calls `handler` for them. RapidJSON treats a NUL as the
 // end; this returns an error instead of ignoring the rest.
 template <unsigned kFlags, typename Stream, typename Handler>
-[[nodiscard]] base::Result<void> ParseInto(Handler& handler, Stream& stream, std::size_t size) {
+base::Result<void> ParseInto(Handler& handler, Stream& stream, std::size_t size) {
   Filter<Handler> filter(handler);
   rapidjson::Reader reader;
   constexpr unsigned kAllFlags =

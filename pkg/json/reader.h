@@ -32,19 +32,19 @@ class View {
  public:
   View() = default;
 
-  [[nodiscard]] bool IsNull() const;  // True also if absent.
-  [[nodiscard]] bool IsObject() const;
-  [[nodiscard]] bool IsArray() const;
+  bool IsNull() const;  // True also if absent.
+  bool IsObject() const;
+  bool IsArray() const;
 
   // Returns the member of that name. If there are several, the last one, as in Go.
-  [[nodiscard]] View operator[](std::string_view name) const;
-  [[nodiscard]] std::string_view AsString() const;
-  [[nodiscard]] std::optional<std::int64_t> AsInt() const;  // Empty also if it does not fit.
-  [[nodiscard]] bool AsBool() const;
+  View operator[](std::string_view name) const;
+  std::string_view AsString() const;
+  std::optional<std::int64_t> AsInt() const;  // Empty also if it does not fit.
+  bool AsBool() const;
 
-  [[nodiscard]] std::size_t size() const;          // Of an array or object. 0 otherwise.
-  [[nodiscard]] View at(std::size_t index) const;  // Item of an array, or value of a member.
-  [[nodiscard]] std::string_view name_at(std::size_t index) const;  // Name of a member.
+  std::size_t size() const;                           // Of an array or object. 0 otherwise.
+  View at(std::size_t index) const;                   // Item of an array, or value of a member.
+  std::string_view name_at(std::size_t index) const;  // Name of a member.
 
   // Calls `use(View)` for each item of an array.
   template <typename Use>
@@ -75,7 +75,7 @@ class Parser {
 
   // Parses exactly one JSON value, in UTF-8, of at most 512 levels. Returns kInvalid with the
   // offset otherwise.
-  [[nodiscard]] base::Result<View> Parse(std::string_view text);
+  base::Result<View> Parse(std::string_view text);
 
  private:
   std::unique_ptr<internal::Tree> tree_;
@@ -85,9 +85,9 @@ class Parser {
 class Document {
  public:
   Document(Parser parser, View root) : parser_(std::move(parser)), root_(root) {}
-  [[nodiscard]] static base::Result<Document> Parse(std::string_view text);
+  static base::Result<Document> Parse(std::string_view text);
 
-  [[nodiscard]] View operator[](std::string_view name) const { return root_[name]; }
+  View operator[](std::string_view name) const { return root_[name]; }
   operator View() const& { return root_; }
   operator View() && = delete;
 

@@ -18,10 +18,10 @@ namespace json {
 // result only to read: never write it back.
 //
 // Other text is unchanged. The result may still be invalid JSON: parse it to know.
-[[nodiscard]] std::string Repair(std::string_view text);
+std::string Repair(std::string_view text);
 
 // Parses `text`, and repairs it first if needed.
-[[nodiscard]] base::Result<View> ParseRepaired(Parser& parser, std::string_view text);
-[[nodiscard]] base::Result<Document> ParseRepaired(std::string_view text);
+base::Result<View> ParseRepaired(Parser& parser, std::string_view text);
+base::Result<Document> ParseRepaired(std::string_view text);
 
 }  // namespace json

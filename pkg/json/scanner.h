@@ -29,18 +29,18 @@ class Scanner {
 
   // Scans the next bytes. A number or literal outside of brackets ends before the byte that follows
   // it.
-  [[nodiscard]] Result Scan(std::string_view bytes);
+  Result Scan(std::string_view bytes);
 
   // Returns the largest number of brackets that were open at once.
-  [[nodiscard]] std::size_t deepest() const { return deepest_; }
+  std::size_t deepest() const { return deepest_; }
 
  private:
   enum class Want : std::uint8_t { kValue, kValueOrEnd, kKey, kKeyOrEnd, kColon, kCommaOrEnd };
 
-  [[nodiscard]] bool Take(char c);
-  [[nodiscard]] bool TakeValue(char c);
-  [[nodiscard]] bool Open(char bracket);
-  [[nodiscard]] bool Close(char bracket);
+  bool Take(char c);
+  bool TakeValue(char c);
+  bool Open(char bracket);
+  bool Close(char bracket);
 
   std::string open_;  // The open brackets, outermost first.
   std::size_t deepest_ = 0;

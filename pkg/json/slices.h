@@ -20,17 +20,17 @@ namespace json {
 // `name` is as written: without quotes, with escapes; it is empty for an item. `value` is the text
 // of one value. Another value has no slices. Returns kInvalid if `text` is malformed; slices before
 // the mistake are used.
-[[nodiscard]] base::Result<void> ForEachSlice(
+base::Result<void> ForEachSlice(
     std::string_view text,
     const std::function<void(std::string_view name, std::string_view value)>& use);
 
 // Returns the text of that member of an object. If there are several, the last one, as in Go. Empty
 // if there is none.
-[[nodiscard]] std::string_view SliceOf(std::string_view object, std::string_view name);
+std::string_view SliceOf(std::string_view object, std::string_view name);
 // Returns that member if it is a string, and empty otherwise.
-[[nodiscard]] std::string TextOf(std::string_view object, std::string_view name);
+std::string TextOf(std::string_view object, std::string_view name);
 
 // Returns the number of levels of brackets in `text`, up to its end or the first mistake.
-[[nodiscard]] std::size_t DepthOf(std::string_view text);
+std::size_t DepthOf(std::string_view text);
 
 }  // namespace json

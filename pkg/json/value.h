@@ -58,22 +58,22 @@ class Value {
   }
   static Value RawNumber(std::string text) { return Value(Number{std::move(text)}); }
 
-  [[nodiscard]] bool IsNull() const { return std::holds_alternative<std::monostate>(data_); }
-  [[nodiscard]] bool IsObject() const { return std::holds_alternative<Members>(data_); }
-  [[nodiscard]] bool IsArray() const { return std::holds_alternative<Items>(data_); }
-  [[nodiscard]] bool IsString() const { return std::holds_alternative<std::string>(data_); }
+  bool IsNull() const { return std::holds_alternative<std::monostate>(data_); }
+  bool IsObject() const { return std::holds_alternative<Members>(data_); }
+  bool IsArray() const { return std::holds_alternative<Items>(data_); }
+  bool IsString() const { return std::holds_alternative<std::string>(data_); }
 
   // Reading never fails: an absent value, or one of another type, is empty.
-  [[nodiscard]] const std::string& AsString() const;
-  [[nodiscard]] std::optional<std::int64_t> AsInt() const;
-  [[nodiscard]] bool AsBool() const;
-  [[nodiscard]] std::vector<std::string> AsTexts() const;  // AsString() of each item.
-  [[nodiscard]] const Items& items() const;                // Empty unless an array.
-  [[nodiscard]] const Members& members() const;            // Empty unless an object.
+  const std::string& AsString() const;
+  std::optional<std::int64_t> AsInt() const;
+  bool AsBool() const;
+  std::vector<std::string> AsTexts() const;  // AsString() of each item.
+  const Items& items() const;                // Empty unless an array.
+  const Members& members() const;            // Empty unless an object.
 
   // Returns the member of that name. A null value if absent.
-  [[nodiscard]] const Value& operator[](std::string_view name) const;
-  [[nodiscard]] const Value* Find(std::string_view name) const;  // Null if absent.
+  const Value& operator[](std::string_view name) const;
+  const Value* Find(std::string_view name) const;  // Null if absent.
   Value* Find(std::string_view name);
 
   // Replaces a value that is not an object by an empty object. Adds the member if it is absent.
@@ -116,10 +116,10 @@ struct Value::Item {
 };
 
 // Returns compact text. Invalid UTF-8 in a string is written as U+FFFD.
-[[nodiscard]] std::string Serialize(const Value& value);
+std::string Serialize(const Value& value);
 
 // Parses all of `text` as one value. Returns kInvalid, with the offset, if it is not JSON, not
 // UTF-8, or deeper than 512 levels. If members have the same name, the last one stays, as in Go.
-[[nodiscard]] base::Result<Value> Parse(std::string_view text);
+base::Result<Value> Parse(std::string_view text);
 
 }  // namespace json

@@ -21,15 +21,14 @@ struct Record {
 };
 
 // Returns `I1121 03:22:51.123456 message key="value"`, in local time, as klog writes it.
-[[nodiscard]] std::string TextLine(const Record& record);
+std::string TextLine(const Record& record);
 
 // Returns {"ts":"2026-11-21T03:22:51.123456Z","level":"info","msg":"message","key":"value"}.
 // A field with one of the first three names gets the suffix '_'.
-[[nodiscard]] std::string JsonLine(const Record& record);
+std::string JsonLine(const Record& record);
 
 // Returns "NAME=value" texts for sd_journal_sendv. MESSAGE also contains the fields, because
 // journalctl shows nothing else. For example, the field podName becomes CDOM_POD_NAME.
-[[nodiscard]] std::vector<std::string> JournalFields(const Record& record,
-                                                     std::string_view identifier);
+std::vector<std::string> JournalFields(const Record& record, std::string_view identifier);
 
 }  // namespace logging

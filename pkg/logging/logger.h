@@ -19,7 +19,7 @@ enum class Format {
 };
 
 // Parses "auto", "text", "json" or "journal". Empty for any other text.
-[[nodiscard]] std::optional<Format> ParseFormat(std::string_view text);
+std::optional<Format> ParseFormat(std::string_view text);
 
 // As klog's -v: errors, warnings and infos are always logged, debug lines from this verbosity on.
 constexpr int kDebugVerbosity = 4;
@@ -32,10 +32,9 @@ struct LoggerOptions {
 
 // Returns a logger. Thread-safe, as every Logger. Log() writes the line before it returns, so that
 // a crash loses none. `clock` outlives the logger.
-[[nodiscard]] std::unique_ptr<base::Logger> MakeLogger(const LoggerOptions& options,
-                                                       const base::Clock& clock);
+std::unique_ptr<base::Logger> MakeLogger(const LoggerOptions& options, const base::Clock& clock);
 
 // Returns whether `fd` is the journal that `journal_stream` (the value of $JOURNAL_STREAM) names.
-[[nodiscard]] bool IsJournal(const std::string& journal_stream, int fd);
+bool IsJournal(const std::string& journal_stream, int fd);
 
 }  // namespace logging

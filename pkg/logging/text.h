@@ -14,9 +14,9 @@ constexpr std::size_t kValueBytesMax = 8U << 10;
 // Returns `text` as UTF-8, cut after kValueBytesMax with a note of how much is missing. U+FFFD
 // replaces invalid bytes, and characters that make a terminal show something else: C1 controls, DEL
 // and direction controls. C0 controls stay for Escape().
-[[nodiscard]] std::string Clean(std::string_view text);
+std::string Clean(std::string_view text);
 
 // Returns `text` on one line, with quotation marks, backslashes and C0 controls escaped as in C.
-[[nodiscard]] std::string Escape(std::string_view text);
+std::string Escape(std::string_view text);
 
 }  // namespace logging

@@ -18,7 +18,7 @@ void Stopping();
 
 // Returns how long systemd waits for a Watchdog() before it kills the service. Empty if systemd
 // does not watch it. Call Watchdog() about three times as often.
-[[nodiscard]] std::optional<std::chrono::microseconds> WatchdogInterval();
+std::optional<std::chrono::microseconds> WatchdogInterval();
 // The service is healthy. Call it only after a check: a bare timer would hide a deadlock.
 void Watchdog();
 

@@ -12,17 +12,16 @@ namespace tls {
 
 // Decodes standard base64 with padding. Skips spaces and line breaks. kInvalid: `text` is something
 // else.
-[[nodiscard]] base::Result<std::string> DecodeBase64(std::string_view text);
-[[nodiscard]] std::string EncodeBase64(std::string_view bytes);
+base::Result<std::string> DecodeBase64(std::string_view text);
+std::string EncodeBase64(std::string_view bytes);
 
 // Returns kInvalid unless `pem` has at least one certificate, and all of them can be read.
-[[nodiscard]] base::Result<void> CheckCertificates(const std::string& pem);
+base::Result<void> CheckCertificates(const std::string& pem);
 
 // Returns kInvalid unless `pem` has a private key without a passphrase.
-[[nodiscard]] base::Result<void> CheckKey(const std::string& pem);
+base::Result<void> CheckKey(const std::string& pem);
 
 // Returns kInvalid unless the key belongs to the first certificate.
-[[nodiscard]] base::Result<void> CheckPair(const std::string& certificate_pem,
-                                           const std::string& key_pem);
+base::Result<void> CheckPair(const std::string& certificate_pem, const std::string& key_pem);
 
 }  // namespace tls

@@ -11,6 +11,6 @@ namespace tls {
 // certificate is valid for one year, from one hour ago. It encrypts the traffic, but proves nothing
 // to a client that does not know it. kInvalid: `dns_name` is not a host name of at most 63
 // characters. kUnavailable: OpenSSL failed.
-[[nodiscard]] base::Result<Identity> MakeSelfSigned(const std::string& dns_name);
+base::Result<Identity> MakeSelfSigned(const std::string& dns_name);
 
 }  // namespace tls

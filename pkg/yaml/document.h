@@ -15,14 +15,14 @@
 namespace yaml {
 
 // Returns the first document of `text`. kInvalid: "<file>:<line>: not YAML: <why>".
-[[nodiscard]] base::Result<YAML::Node> ParseFirst(const std::string& text, const std::string& file);
+base::Result<YAML::Node> ParseFirst(const std::string& text, const std::string& file);
 // As ParseFirst(), but requires a single document. Otherwise kInvalid: "<file>: write one
 // document".
-[[nodiscard]] base::Result<YAML::Node> ParseOnly(const std::string& text, const std::string& file);
+base::Result<YAML::Node> ParseOnly(const std::string& text, const std::string& file);
 
 // Converts `node` to JSON. An unquoted scalar that is a number, true, false or null in JSON keeps
 // that type; any other scalar becomes text. Returns kInvalid above 1000 values or 32 levels,
 // because aliases can make a small document huge.
-[[nodiscard]] base::Result<json::Value> ToJson(const YAML::Node& node);
+base::Result<json::Value> ToJson(const YAML::Node& node);
 
 }  // namespace yaml

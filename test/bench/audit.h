@@ -29,10 +29,10 @@ struct AuditEvent {
   WallTime received = {};
   WallTime completed = {};
 
-  [[nodiscard]] bool Succeeded() const { return code >= 200 && code < 300; }
-  [[nodiscard]] bool IsWrite() const { return verb != "get" && verb != "list" && verb != "watch"; }
+  bool Succeeded() const { return code >= 200 && code < 300; }
+  bool IsWrite() const { return verb != "get" && verb != "list" && verb != "watch"; }
   // "nodes", "nodes/status"
-  [[nodiscard]] bool IsOn(std::string_view what) const;
+  bool IsOn(std::string_view what) const;
 };
 
 // Used by one thread. Bound: all events since it was opened, some 300 bytes each. Omits the
@@ -43,16 +43,16 @@ class AuditLog {
 
   // Reads the whole lines that were written since the last call. Returns kInvalid if the file
   // cannot be read, or a line is not an audit event.
-  [[nodiscard]] base::Result<void> Read();
+  base::Result<void> Read();
 
   // Returns the current end: Since(Mark()) grows with each Read().
-  [[nodiscard]] std::size_t Mark() const { return events_.size(); }
-  [[nodiscard]] std::span<const AuditEvent> Since(std::size_t mark) const {
+  std::size_t Mark() const { return events_.size(); }
+  std::span<const AuditEvent> Since(std::size_t mark) const {
     return std::span(events_).subspan(mark);
   }
 
  private:
-  [[nodiscard]] base::Result<void> Take(std::string_view line);
+  base::Result<void> Take(std::string_view line);
 
   std::ifstream file_;
   const std::string path_;

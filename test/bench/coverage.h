@@ -21,8 +21,7 @@ struct Blind {
 // Returns the gaps by resource and namespace, for each collection that `user` watched between
 // `from` and `until`. A watch counts from its request to its end. Watches that have not ended are
 // unknown.
-[[nodiscard]] std::map<std::string, Blind> FindBlind(std::span<const AuditEvent> events,
-                                                     std::string_view user, WallTime from,
-                                                     WallTime until);
+std::map<std::string, Blind> FindBlind(std::span<const AuditEvent> events, std::string_view user,
+                                       WallTime from, WallTime until);
 
 }  // namespace bench

@@ -21,7 +21,7 @@ class CuttingProxy {
   CuttingProxy(const CuttingProxy&) = delete;
   CuttingProxy& operator=(const CuttingProxy&) = delete;
 
-  [[nodiscard]] int port() const { return port_; }
+  int port() const { return port_; }
 
  private:
   class Socket {
@@ -30,7 +30,7 @@ class CuttingProxy {
     ~Socket();
     Socket(const Socket&) = delete;
     Socket& operator=(const Socket&) = delete;
-    [[nodiscard]] int fd() const { return fd_; }
+    int fd() const { return fd_; }
 
    private:
     const int fd_;
@@ -46,7 +46,7 @@ class CuttingProxy {
   void Run(const std::stop_token& stop);
   void Accept();
   // Returns false if one side has closed.
-  [[nodiscard]] static bool Pass(const Socket& from, const Socket& to);
+  static bool Pass(const Socket& from, const Socket& to);
 
   const int to_port_;
   const std::chrono::seconds age_;

@@ -13,14 +13,14 @@
 namespace bench {
 
 // Waits until the controller has created the domain's DaemonSet.
-[[nodiscard]] base::Result<json::Value> AwaitDaemonSet(Stage& stage, const json::Value& domain);
+base::Result<json::Value> AwaitDaemonSet(Stage& stage, const json::Value& domain);
 // Creates `nodes`. On each it creates a claim of the domain that is allocated there, and a Ready
 // pod as `daemon_set` would create it.
-[[nodiscard]] base::Result<void> MakeDaemons(Stage& stage, const json::Value& daemon_set,
-                                             const std::vector<json::Value>& nodes);
+base::Result<void> MakeDaemons(Stage& stage, const json::Value& daemon_set,
+                               const std::vector<json::Value>& nodes);
 // Returns whether `count` nodes are Ready in the domain's status. Does not use MEMBERS, which
 // counts expected members.
-[[nodiscard]] bool AreReady(const json::Value& domain, std::size_t count);
-[[nodiscard]] kube::ObjectKey DaemonKey(const json::Value& daemon_set, const json::Value& node);
+bool AreReady(const json::Value& domain, std::size_t count);
+kube::ObjectKey DaemonKey(const json::Value& daemon_set, const json::Value& node);
 
 }  // namespace bench

@@ -42,15 +42,15 @@ struct Row {
 // Returns one line, with fields separated by tabs: id, what, yardstick, ours, ratio, figure,
 // recorded; then of the budget text, gate ("never", "strict" or "always"), value, aim, limit and
 // sizes ("any" or "full"). A field that is empty is "-".
-[[nodiscard]] std::string ToLine(const Row& row);
+std::string ToLine(const Row& row);
 // The inverse, for the fields that a table needs. Returns kInvalid for another line.
-[[nodiscard]] base::Result<Row> FromLine(std::string_view line);
+base::Result<Row> FromLine(std::string_view line);
 
 // Returns the smallest value that at least `share` (0 to 1) of `values` do not exceed (nearest
 // rank). REQUIRES: values is not empty.
-[[nodiscard]] double Percentile(std::vector<double> values, double share);
+double Percentile(std::vector<double> values, double share);
 
 // Returns the value with its significant digits: "0.042", "3.1", "1234".
-[[nodiscard]] std::string Number(double value);
+std::string Number(double value);
 
 }  // namespace bench

@@ -16,9 +16,8 @@ namespace fixed_world {
 void Make(const std::string& folder);
 
 // Reads the folder's lists into a cache.
-[[nodiscard]] std::unique_ptr<compute_domain::Cache> Read(const std::string& folder);
+std::unique_ptr<compute_domain::Cache> Read(const std::string& folder);
 // Returns what is known of the domain, with the facts of a controller that writes cliques.
-[[nodiscard]] compute_domain::Observed Look(const compute_domain::Cache& cache,
-                                            const std::string& uid);
+compute_domain::Observed Look(const compute_domain::Cache& cache, const std::string& uid);
 
 }  // namespace fixed_world

@@ -17,12 +17,11 @@ namespace fixed_world {
 // Takes a page of a list, as the API server sends it: parses it and puts its objects into the
 // cache.
 void Fill(kube::Reflector& reflector, std::string page);
-[[nodiscard]] compute_domain::Observed Gather(const compute_domain::Cache& cache,
-                                              const std::string& uid);
+compute_domain::Observed Gather(const compute_domain::Cache& cache, const std::string& uid);
 // Decides the steps and the status. Stores the memory in `observed`, as a pass does.
-[[nodiscard]] fixtures::Plan Decide(compute_domain::Observed& observed);
+fixtures::Plan Decide(compute_domain::Observed& observed);
 // Returns the body of the request that writes the status.
-[[nodiscard]] std::string Encode(const compute_domain::WriteStatus& write,
-                                 const compute_domain::Observed& observed);
+std::string Encode(const compute_domain::WriteStatus& write,
+                   const compute_domain::Observed& observed);
 
 }  // namespace fixed_world

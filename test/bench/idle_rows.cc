@@ -94,8 +94,8 @@ struct Peak {
   double as_they_came = 0;  // MiB
   double at_start = 0;
 
-  [[nodiscard]] double most() const { return std::max(as_they_came, at_start); }
-  [[nodiscard]] std::string Text() const {
+  double most() const { return std::max(as_they_came, at_start); }
+  std::string Text() const {
     return Number(most()) + " MiB (" + Number(as_they_came) + " as they came, " + Number(at_start) +
            " when restarted)";
   }

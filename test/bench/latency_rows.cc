@@ -200,7 +200,7 @@ class BusyTenant {
         thread_([this](const std::stop_token& stop) { result_ = Run(stop); }) {}
 
   // Ends it, once the domains of its last turn are gone. Says how many it made.
-  [[nodiscard]] Result<int> Stop() {
+  Result<int> Stop() {
     thread_.request_stop();
     thread_.join();
     return result_;

@@ -30,7 +30,7 @@ class Load {
 
   // Blocks until every request is answered. Returns the error of the first reply that is not 2xx,
   // and then drops the rest. After a success the load may be filled and run again.
-  [[nodiscard]] base::Result<void> Run();
+  base::Result<void> Run();
 
  private:
   struct Item {
@@ -39,7 +39,7 @@ class Load {
   };
 
   void Begin(Item item);
-  [[nodiscard]] base::Result<void> Take(const Item& item, base::Result<http::Response> reply);
+  base::Result<void> Take(const Item& item, base::Result<http::Response> reply);
 
   const std::size_t in_flight_;
   http::CurlMulti multi_;

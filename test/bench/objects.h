@@ -15,26 +15,25 @@ inline constexpr const char* kNamespace = "default";            // For domains a
 inline constexpr const char* kDriverNamespace = "cdom-system";  // For daemons.
 inline const kube::Resource kJobs = {"batch", "v1", "jobs", "Job", true};
 
-[[nodiscard]] json::Value Domain(const std::string& name);
-[[nodiscard]] std::string TemplateName(const std::string& domain);
+json::Value Domain(const std::string& name);
+std::string TemplateName(const std::string& domain);
 // A Job of `pods` pods that never end, each with a claim from the domain's template.
-[[nodiscard]] json::Value Job(const std::string& domain, int pods);
+json::Value Job(const std::string& domain, int pods);
 // Nodes of about 10 KB each, like a GPU node's. No simulator runs them.
-[[nodiscard]] std::vector<json::Value> Nodes(int count, const std::string& prefix = "load-");
+std::vector<json::Value> Nodes(int count, const std::string& prefix = "load-");
 // Claim() returns a claim of the workload's template, as the cluster creates it for a pod. It has
 // the pod as owner, and the finalizer of an allocated claim. ClaimStatus() returns its status:
 // allocated on `node` and reserved for that pod.
-[[nodiscard]] json::Value Claim(const std::string& name, const json::Value& claim_template);
-[[nodiscard]] json::Value ClaimStatus(const json::Value& claim, const std::string& node);
+json::Value Claim(const std::string& name, const json::Value& claim_template);
+json::Value ClaimStatus(const json::Value& claim, const std::string& node);
 
 // Claims of another driver: one of usual size, and one with as many and as large parameters as the
 // API server accepts.
-[[nodiscard]] json::Value ForeignClaim(const std::string& name);
-[[nodiscard]] json::Value LargeClaim(const std::string& name);
+json::Value ForeignClaim(const std::string& name);
+json::Value LargeClaim(const std::string& name);
 
 // Returns `object` without the fields that the API server adds, so that it can be created again. In
 // all texts each key of `names` is replaced by its value.
-[[nodiscard]] json::Value CopyOf(const json::Value& object,
-                                 const std::map<std::string, std::string>& names);
+json::Value CopyOf(const json::Value& object, const std::map<std::string, std::string>& names);
 
 }  // namespace bench

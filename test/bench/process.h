@@ -18,12 +18,12 @@ namespace bench {
 
 // Returns the CPU time of all threads of `pid`, with a resolution of 10 ms (a kernel tick). Returns
 // kNotFound if it does not exist.
-[[nodiscard]] base::Result<std::chrono::milliseconds> CpuTime(pid_t pid);
+base::Result<std::chrono::milliseconds> CpuTime(pid_t pid);
 // Returns the peak resident memory of `pid` (VmHWM), in KiB. Returns kNotFound if it does not
 // exist.
-[[nodiscard]] base::Result<std::int64_t> PeakResidentKib(pid_t pid);
+base::Result<std::int64_t> PeakResidentKib(pid_t pid);
 // Returns its resident memory now (VmRSS), in KiB.
-[[nodiscard]] base::Result<std::int64_t> ResidentKib(pid_t pid);
+base::Result<std::int64_t> ResidentKib(pid_t pid);
 
 class Process {
  public:
@@ -31,17 +31,17 @@ class Process {
 
   // Runs `command` in a shell, with `environment` added to this process's. Appends its output to
   // `log`. Returns kUnavailable if it cannot be started.
-  [[nodiscard]] static base::Result<std::unique_ptr<Process>> Start(const std::string& command,
-                                                                    const Environment& environment,
-                                                                    const std::string& log);
+  static base::Result<std::unique_ptr<Process>> Start(const std::string& command,
+                                                      const Environment& environment,
+                                                      const std::string& log);
   ~Process();  // Kills it, unless it has ended.
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
-  [[nodiscard]] pid_t pid() const { return pid_; }
+  pid_t pid() const { return pid_; }
   void Signal(int signal) const;
   // Blocks until it has ended. Returns kDeadlineExceeded after `most`.
-  [[nodiscard]] base::Result<void> AwaitEnd(const base::Clock& clock, std::chrono::seconds most);
+  base::Result<void> AwaitEnd(const base::Clock& clock, std::chrono::seconds most);
 
  private:
   explicit Process(pid_t pid) : pid_(pid) {}

@@ -39,20 +39,20 @@ struct Sizes {
 
 using Rows = base::Result<std::vector<Row>>;
 
-[[nodiscard]] Rows MeasureProvisioning(Stage& stage, const Sizes& sizes);     // P1
-[[nodiscard]] Rows MeasureFormation(Stage& stage, const Sizes& sizes);        // P2
-[[nodiscard]] Rows MeasureReadyLatency(Stage& stage, const Sizes& sizes);     // P3
-[[nodiscard]] Rows MeasureNodeLossLatency(Stage& stage, const Sizes& sizes);  // P4
-[[nodiscard]] Rows MeasureDeletion(Stage& stage, const Sizes& sizes);         // P5
-[[nodiscard]] Rows MeasureIdleAndMemory(Stage& stage, const Sizes& sizes);    // P6 and P7
-[[nodiscard]] Rows MeasureFailover(Stage& stage, const Sizes& sizes);         // P8
-[[nodiscard]] Rows MeasureStatusSize(Stage& stage, const Sizes& sizes);       // P9
-[[nodiscard]] Rows MeasureLargeClaims(Stage& stage, const Sizes& sizes);      // P10
-[[nodiscard]] Rows MeasureCutWatches(Stage& stage, const Sizes& sizes);       // P11
-[[nodiscard]] Rows MeasureFlapping(Stage& stage, const Sizes& sizes);         // P12
-[[nodiscard]] Rows MeasureWaiting(Stage& stage, const Sizes& sizes);          // P13
-[[nodiscard]] Rows MeasurePlanning(Stage& stage, const Sizes& sizes);         // P14
-[[nodiscard]] Rows MeasurePlacement(Stage& stage, const Sizes& sizes);        // P15
-[[nodiscard]] Rows MeasureFairness(Stage& stage, const Sizes& sizes);         // P18
+Rows MeasureProvisioning(Stage& stage, const Sizes& sizes);     // P1
+Rows MeasureFormation(Stage& stage, const Sizes& sizes);        // P2
+Rows MeasureReadyLatency(Stage& stage, const Sizes& sizes);     // P3
+Rows MeasureNodeLossLatency(Stage& stage, const Sizes& sizes);  // P4
+Rows MeasureDeletion(Stage& stage, const Sizes& sizes);         // P5
+Rows MeasureIdleAndMemory(Stage& stage, const Sizes& sizes);    // P6 and P7
+Rows MeasureFailover(Stage& stage, const Sizes& sizes);         // P8
+Rows MeasureStatusSize(Stage& stage, const Sizes& sizes);       // P9
+Rows MeasureLargeClaims(Stage& stage, const Sizes& sizes);      // P10
+Rows MeasureCutWatches(Stage& stage, const Sizes& sizes);       // P11
+Rows MeasureFlapping(Stage& stage, const Sizes& sizes);         // P12
+Rows MeasureWaiting(Stage& stage, const Sizes& sizes);          // P13
+Rows MeasurePlanning(Stage& stage, const Sizes& sizes);         // P14
+Rows MeasurePlacement(Stage& stage, const Sizes& sizes);        // P15
+Rows MeasureFairness(Stage& stage, const Sizes& sizes);         // P18
 
 }  // namespace bench

@@ -25,7 +25,7 @@ constexpr const char* kLeaseName = "cdom-controller";
 
 class NoCredentials final : public http::Credentials {
  public:
-  [[nodiscard]] std::string BearerToken() override { return {}; }
+  std::string BearerToken() override { return {}; }
   void Invalidate() override {}
 };
 

@@ -42,59 +42,56 @@ struct StageOptions {
 };
 
 // Returns whether it is a request of the controller that is not for leader election.
-[[nodiscard]] bool IsOurs(const AuditEvent& event);
+bool IsOurs(const AuditEvent& event);
 // Returns whether it is a successful write of a domain's status by the controller.
-[[nodiscard]] bool IsStatusWrite(const AuditEvent& event);
+bool IsStatusWrite(const AuditEvent& event);
 
 class Stage {
  public:
   // `admin` and `clock` must outlive the stage.
   Stage(StageOptions options, kube::ClientConfig& admin, const base::Clock& clock);
 
-  [[nodiscard]] const base::Clock& clock() const { return clock_; }
-  [[nodiscard]] AuditLog& audit() { return audit_; }
-  [[nodiscard]] const StageOptions& options() const { return options_; }
-  [[nodiscard]] const std::string& url() const { return admin_.endpoint.url; }
+  const base::Clock& clock() const { return clock_; }
+  AuditLog& audit() { return audit_; }
+  const StageOptions& options() const { return options_; }
+  const std::string& url() const { return admin_.endpoint.url; }
 
   // ---- Requests of the administrator. A reply that is not 2xx is an Error.
-  [[nodiscard]] base::Result<json::Value> Send(const http::Request& request);
-  [[nodiscard]] base::Result<json::Value> Get(const kube::Resource& resource,
-                                              const kube::ObjectKey& key);
+  base::Result<json::Value> Send(const http::Request& request);
+  base::Result<json::Value> Get(const kube::Resource& resource, const kube::ObjectKey& key);
   // Returns the items of the collection in all namespaces.
-  [[nodiscard]] base::Result<json::Value::Items> List(const kube::Resource& resource,
-                                                      const std::string& label_selector);
-  [[nodiscard]] Load NewLoad() const;
-  [[nodiscard]] std::unique_ptr<http::Transport> NewConnection() const;
+  base::Result<json::Value::Items> List(const kube::Resource& resource,
+                                        const std::string& label_selector);
+  Load NewLoad() const;
+  std::unique_ptr<http::Transport> NewConnection() const;
   // Sends a command to the simulated nodes, such as "kill?node=node-001".
-  [[nodiscard]] base::Result<void> Nodesim(const std::string& command);
+  base::Result<void> Nodesim(const std::string& command);
 
   // ---- The controller.
-  [[nodiscard]] base::Result<std::unique_ptr<Process>> StartReplica(
-      std::size_t replica, const Process::Environment& environment = {});
+  base::Result<std::unique_ptr<Process>> StartReplica(std::size_t replica,
+                                                      const Process::Environment& environment = {});
   // Starts the first replica. Returns once it has provisioned and deleted a test domain.
-  [[nodiscard]] base::Result<std::unique_ptr<Process>> StartController(
+  base::Result<std::unique_ptr<Process>> StartController(
       const Process::Environment& environment = {});
-  [[nodiscard]] base::Result<void> Stop(Process& process);
+  base::Result<void> Stop(Process& process);
   // Returns the PID of a program of the control plane.
-  [[nodiscard]] base::Result<pid_t> PidOf(const std::string& program) const;
+  base::Result<pid_t> PidOf(const std::string& program) const;
   // Pauses kube-controller-manager and kube-scheduler: no node is marked as lost and no pod is
   // created. For rows with thousands of objects without processes.
-  [[nodiscard]] base::Result<void> PauseClusterControllers();
+  base::Result<void> PauseClusterControllers();
 
   // ---- Waiting.
   // Waits until `reached` returns true. Returns kDeadlineExceeded, with `what`, after `most`. An
   // Error of `reached` also ends the wait.
-  [[nodiscard]] base::Result<void> Await(
-      const std::string& what, std::chrono::seconds most,
-      const std::function<base::Result<bool>()>& reached,
-      std::chrono::milliseconds poll = std::chrono::milliseconds(20));
+  base::Result<void> Await(const std::string& what, std::chrono::seconds most,
+                           const std::function<base::Result<bool>()>& reached,
+                           std::chrono::milliseconds poll = std::chrono::milliseconds(20));
   // Waits until no event that `counts` has come for `quiet`.
-  [[nodiscard]] base::Result<void> AwaitQuiet(const std::string& what,
-                                              std::chrono::milliseconds quiet,
-                                              std::chrono::seconds most,
-                                              const std::function<bool(const AuditEvent&)>& counts);
-  [[nodiscard]] base::Result<void> AwaitGone(const kube::Resource& resource,
-                                             const kube::ObjectKey& key, std::chrono::seconds most);
+  base::Result<void> AwaitQuiet(const std::string& what, std::chrono::milliseconds quiet,
+                                std::chrono::seconds most,
+                                const std::function<bool(const AuditEvent&)>& counts);
+  base::Result<void> AwaitGone(const kube::Resource& resource, const kube::ObjectKey& key,
+                               std::chrono::seconds most);
   void Pause(std::chrono::milliseconds time) const;
 
  private:
@@ -106,10 +103,10 @@ class Stage {
   int started_ = 0;
 };
 
-[[nodiscard]] inline double Seconds(std::chrono::microseconds time) {
+inline double Seconds(std::chrono::microseconds time) {
   return std::chrono::duration<double>(time).count();
 }
-[[nodiscard]] inline double Millis(std::chrono::microseconds time) {
+inline double Millis(std::chrono::microseconds time) {
   return std::chrono::duration<double, std::milli>(time).count();
 }
 

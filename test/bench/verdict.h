@@ -19,16 +19,16 @@ struct Verdict {
   bool fails = false;
 };
 
-[[nodiscard]] Verdict Judge(const Row& row, const Rules& rules);
+Verdict Judge(const Row& row, const Rules& rules);
 
 // Leaves one of all rows that measure the same: the one whose value is the median. The others only
 // differ in their figures. Keeps the order.
-[[nodiscard]] std::vector<Row> TakeMedians(const std::vector<Row>& rows);
+std::vector<Row> TakeMedians(const std::vector<Row>& rows);
 
 struct Table {
   std::string text = {};  // With a heading, and then a line for each row that fails.
   bool fails = false;
 };
-[[nodiscard]] Table MakeTable(const std::vector<Row>& rows, const Rules& rules);
+Table MakeTable(const std::vector<Row>& rows, const Rules& rules);
 
 }  // namespace bench

@@ -18,21 +18,19 @@ struct Workload {
 };
 
 // Creates both. Returns at once; `pods` nodes will join.
-[[nodiscard]] base::Result<Workload> StartWorkload(Stage& stage, const std::string& name, int pods);
+base::Result<Workload> StartWorkload(Stage& stage, const std::string& name, int pods);
 // Waits until `pods` nodes are members and all are Ready in the status. Then fills in `nodes`.
-[[nodiscard]] base::Result<void> AwaitReady(Stage& stage, Workload& workload, int pods,
-                                            std::chrono::seconds most);
+base::Result<void> AwaitReady(Stage& stage, Workload& workload, int pods,
+                              std::chrono::seconds most);
 // Deletes Job and domain. Returns once both are deleted.
-[[nodiscard]] base::Result<void> EndWorkload(Stage& stage, const Workload& workload,
-                                             std::chrono::seconds most);
+base::Result<void> EndWorkload(Stage& stage, const Workload& workload, std::chrono::seconds most);
 
 // Creates domains `prefix`0 and so on, without claims. Returns once the controller is done.
-[[nodiscard]] base::Result<void> MakeDomains(Stage& stage, const std::string& prefix, int count);
+base::Result<void> MakeDomains(Stage& stage, const std::string& prefix, int count);
 // Returns the workload templates of all domains, by name.
-[[nodiscard]] base::Result<std::map<std::string, json::Value>> WorkloadTemplates(Stage& stage);
+base::Result<std::map<std::string, json::Value>> WorkloadTemplates(Stage& stage);
 
 // Returns whether `node` is a Ready member in the domain's status now.
-[[nodiscard]] base::Result<bool> IsReadyMember(Stage& stage, const Workload& workload,
-                                               const std::string& node);
+base::Result<bool> IsReadyMember(Stage& stage, const Workload& workload, const std::string& node);
 
 }  // namespace bench

@@ -21,13 +21,13 @@ struct Target {
   void (*run)(std::string_view bytes) = nullptr;
 };
 // All targets, in no order.
-[[nodiscard]] std::vector<Target>& Targets();
+std::vector<Target>& Targets();
 
 struct Registration {
   explicit Registration(Target target) { Targets().push_back(target); }
 };
 
-[[nodiscard]] inline Input InputOf(std::string_view bytes) {
+inline Input InputOf(std::string_view bytes) {
   return {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()};
 }
 

@@ -10,10 +10,10 @@ namespace fuzz {
 
 // Returns a text: a name that the product uses, an extreme number or time, control characters, half
 // a character, or a long text.
-[[nodiscard]] std::string Text(Input& input);
+std::string Text(Input& input);
 
 // Returns any value with at most `levels` levels.
-[[nodiscard]] json::Value AnyValue(Input& input, int levels = 3);
+json::Value AnyValue(Input& input, int levels = 3);
 
 // Changes some places in `object`: removes, duplicates or replaces them.
 void Spoil(Input& input, json::Value& object);
@@ -23,6 +23,6 @@ void SpoilContent(Input& input, json::Value& object);
 
 // Returns `object` as text. Its free-form parameters, which `object` need not have, may be a text
 // that the API server stores and a strict parser rejects (S1).
-[[nodiscard]] std::string WriteWithParameters(Input& input, json::Value object);
+std::string WriteWithParameters(Input& input, json::Value object);
 
 }  // namespace fuzz

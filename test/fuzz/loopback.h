@@ -21,10 +21,10 @@ class HostileServer {
   // Takes effect from the next connection on.
   void SetAnswer(std::string answer, bool with_reset);
   // Returns the number of requests since then.
-  [[nodiscard]] int requests() const {
+  int requests() const {
     return script_.With([](const Script& script) { return script.requests; });
   }
-  [[nodiscard]] std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
+  std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
 
  private:
   struct Script {
@@ -44,7 +44,6 @@ class HostileServer {
 
 // Sends `bytes` to that local port and closes its sending side. Returns the reply until the peer
 // closes, or is silent for `patience`.
-[[nodiscard]] std::string Exchange(int port, std::string_view bytes,
-                                   std::chrono::milliseconds patience);
+std::string Exchange(int port, std::string_view bytes, std::chrono::milliseconds patience);
 
 }  // namespace fuzz

@@ -9,7 +9,7 @@
 namespace fuzz {
 
 // Only whole numbers: a View has no others.
-[[nodiscard]] inline json::Value ValueOf(json::View view) {
+inline json::Value ValueOf(json::View view) {
   if (view.IsArray()) {
     json::Value array = json::Value::Array();
     view.ForEach([&](json::View item) { array.Append(ValueOf(item)); });
@@ -28,6 +28,6 @@ namespace fuzz {
   return view.AsString();
 }
 
-[[nodiscard]] inline std::string TextOf(json::View view) { return json::Serialize(ValueOf(view)); }
+inline std::string TextOf(json::View view) { return json::Serialize(ValueOf(view)); }
 
 }  // namespace fuzz

@@ -6,7 +6,7 @@
 
 namespace fuzz {
 
-[[nodiscard]] inline compute_domain::Observed AnyWorld(Input& input) {
+inline compute_domain::Observed AnyWorld(Input& input) {
   switch (input.ConsumeIntegralInRange(0, 7)) {
     case 0:
       return fixtures::Fresh();

@@ -2,7 +2,6 @@
 # Tests over the sources and object files themselves. Each rule prints what breaks it, and fails.
 #
 #   lint.sh includes                who may include whom; lint.sh layers: only the folders of core and plugin
-#   lint.sh nodiscard               a function that returns a Result says [[nodiscard]]
 #   lint.sh banned                  calls that belong behind a seam, and words that belong nowhere
 #   lint.sh size                    no file over 600 lines, no function over 70 in the product
 #   lint.sh reasons                 reasons of conditions and Events: the code, docs/reasons.md and tests know the same names
@@ -163,18 +162,6 @@ longest_chain() {
       for (; deep != ""; deep = next_of[deep]) print "includes the next: " deep
       exit bad
     }' "${files[@]}" >&2 || fail "folders of $1 include one another in a circle, or in a chain of more than six"
-}
-
-nodiscard() {
-  local -a headers
-  mapfile -t headers < <(product | grep '\.h$')
-  # A declaration that returns a Result, on a line of its own, without the attribute on it or before it.
-  awk '
-    /^[ \t]*(static |virtual |inline )*(base::)?Result<.*> [A-Za-z_]+\(/ && previous !~ /nodiscard/ {
-      print FILENAME ":" FNR ": " $0; bad = 1
-    }
-    { previous = $0 }
-    END { exit bad }' "${headers[@]}" >&2 || fail 'these return a Result without [[nodiscard]]'
 }
 
 banned() {
@@ -630,7 +617,6 @@ finds() {
   local compiler=$1 scratch call
   includes_finds
   e2e_finds
-  expect_red nodiscard pkg/kube/a.h '#pragma once\nbase::Result<int> Get(int a);\n'
   expect_red banned pkg/kube/a.cc 'auto a = std::chrono::steady_clock::now();\n'
   expect_red banned pkg/kube/a.cc 'std::random_device d;\n'
   expect_red banned pkg/kube/a.cc 'std::cout << 1;\n'
@@ -691,6 +677,6 @@ rule=${1:-}
 shift || true
 case $rule in
   one-look | cause-not-time) of_e2e "$rule" ;;
-  includes | layers | nodiscard | banned | size | reasons | shown | conditions | scenarios | metrics | prose | figures | pure | finds) "$rule" "$@" ;;
+  includes | layers | banned | size | reasons | shown | conditions | scenarios | metrics | prose | figures | pure | finds) "$rule" "$@" ;;
   *) fail "lint: no rule '$rule'" ;;
 esac

@@ -44,51 +44,45 @@ class Cache {
   void OnAllocated(Allocated allocated) { allocated_ = std::move(allocated); }
   void OnProgress(Progressed progressed) { progressed_ = std::move(progressed); }
 
-  [[nodiscard]] std::vector<Watch> Watches();
+  std::vector<Watch> Watches();
 
   // Returns what is known about the domain, without evidence and facts.
-  [[nodiscard]] Observed Gather(const std::string& uid) const;
+  Observed Gather(const std::string& uid) const;
 
   // Adds the nodes of objects that live reads found. Gather adds only the nodes of cached objects.
   void AddNodes(Observed& observed) const;
 
   // Returns the claims that hold a channel without a domain or a pod.
-  [[nodiscard]] std::vector<api::ResourceClaim> UnrelatedClaims() const;
+  std::vector<api::ResourceClaim> UnrelatedClaims() const;
 
   // Returns the cliques in which a domain with the label cdom.dev/placement holds a node.
-  [[nodiscard]] CliquePlacements Placements() const;
+  CliquePlacements Placements() const;
   // Visits every node in the order of names. `placements` comes from Placements().
   using NodeVisitor = std::function<void(const api::Node& node, const NodeContext& context)>;
   void VisitNodes(const CliquePlacements& placements, const NodeVisitor& visit) const;
 
   // Returns whether the store shows cdom's write.
-  [[nodiscard]] bool HasCaughtUp(const Expectation& expectation) const;
+  bool HasCaughtUp(const Expectation& expectation) const;
 
   // Returns every domain that exists or left objects behind.
-  [[nodiscard]] std::vector<std::string> DomainUids() const;
-  [[nodiscard]] std::vector<std::shared_ptr<const api::ComputeDomain>> Domains() const {
-    return domains_.List();
-  }
+  std::vector<std::string> DomainUids() const;
+  std::vector<std::shared_ptr<const api::ComputeDomain>> Domains() const { return domains_.List(); }
   // Returns "namespace/name" of the domain, or its UID if it does not exist.
-  [[nodiscard]] std::string NameOf(const std::string& uid) const;
+  std::string NameOf(const std::string& uid) const;
   // Returns the namespace of the domain. Empty if it does not exist.
-  [[nodiscard]] std::string NamespaceOf(const std::string& uid) const;
+  std::string NamespaceOf(const std::string& uid) const;
   // Returns channel claims of the domain that wait for a node.
-  [[nodiscard]] std::vector<std::shared_ptr<const api::ResourceClaim>> WaitingClaims(
+  std::vector<std::shared_ptr<const api::ResourceClaim>> WaitingClaims(
       const std::string& uid) const;
   // Returns the number of claims in the cache. Claims of other drivers are not kept.
-  [[nodiscard]] std::size_t claims() const { return claims_.size(); }
+  std::size_t claims() const { return claims_.size(); }
   // Returns the pods that DaemonSets made for the domain.
-  [[nodiscard]] std::vector<std::shared_ptr<const api::DaemonPod>> DaemonPods(
-      const std::string& uid) const;
+  std::vector<std::shared_ptr<const api::DaemonPod>> DaemonPods(const std::string& uid) const;
   // Returns the nodes with the domain's label.
-  [[nodiscard]] std::vector<std::shared_ptr<const api::Node>> LabelledNodes(
-      const std::string& uid) const {
+  std::vector<std::shared_ptr<const api::Node>> LabelledNodes(const std::string& uid) const {
     return nodes_.ByIndex(uid);
   }
-  [[nodiscard]] std::size_t CountLabelledNodes(const std::string& uid) const {
-    return nodes_.CountByIndex(uid);
-  }
+  std::size_t CountLabelledNodes(const std::string& uid) const { return nodes_.CountByIndex(uid); }
 
  private:
   // The kinds that are watched in each driver namespace. A Role there grants the permissions.
@@ -101,7 +95,7 @@ class Cache {
   };
 
   // Returns the domains with a pod, member or claim on the node.
-  [[nodiscard]] std::set<std::string> DomainsOn(const std::string& node) const;
+  std::set<std::string> DomainsOn(const std::string& node) const;
   void OnClaim(const std::shared_ptr<const api::ResourceClaim>& before,
                const std::shared_ptr<const api::ResourceClaim>& after);
   void OnPublisher(const std::string& node);
@@ -113,11 +107,11 @@ class Cache {
                    const std::shared_ptr<const api::DaemonPod>& after);
   void OnReboot(const api::Node& node);
   void TakeClaims(Observed& observed) const;
-  [[nodiscard]] std::vector<std::string> DomainsConcernedBy(const api::ResourceClaim& claim) const;
+  std::vector<std::string> DomainsConcernedBy(const api::ResourceClaim& claim) const;
   // Returns whether a change of the claim can concern the domain. The claim must be in the domain's
   // namespace or in a driver namespace. A domain that the cache does not have may be in any
   // namespace.
-  [[nodiscard]] bool Concerns(const api::ResourceClaim& claim, const std::string& uid) const;
+  bool Concerns(const api::ResourceClaim& claim, const std::string& uid) const;
   void AddCliqueSharers(Observed& observed) const;
   void AddReboots(Observed& observed) const;
 

@@ -31,10 +31,10 @@ class ResourceSliceIndex final : public kube::ReflectorSink {
   ResourceSliceIndex(Changed changed, base::Logger& logger)
       : changed_(std::move(changed)), logger_(logger) {}
 
-  [[nodiscard]] bool Contains(const std::string& node) const;
-  [[nodiscard]] bool IsEmpty() const;
+  bool Contains(const std::string& node) const;
+  bool IsEmpty() const;
   // Returns the error of the node's fabric, one word from the plugin. Empty if there is none.
-  [[nodiscard]] std::string FabricErrorOf(const std::string& node) const;
+  std::string FabricErrorOf(const std::string& node) const;
 
   void BeginReplace() override { incoming_.clear(); }
   void ReplaceAdd(json::View object) override;
@@ -56,9 +56,9 @@ class ResourceSliceIndex final : public kube::ReflectorSink {
   };
 
   // Returns whether the slice is not from a kubelet plugin. Logs its node once.
-  [[nodiscard]] bool IsForeign(json::View object);
-  [[nodiscard]] static Slice Decode(json::View object);
-  [[nodiscard]] static NodeState StateOf(const Slices& slices, const std::string& node);
+  bool IsForeign(json::View object);
+  static Slice Decode(json::View object);
+  static NodeState StateOf(const Slices& slices, const std::string& node);
 
   const Changed changed_;
   base::Logger& logger_;

@@ -135,22 +135,22 @@ using Action = std::variant<Create, Delete, ReplaceDaemon, WriteFinalizers, Writ
                             ReadNodes, ReadPodConditions, ReadUses, ReadDaemonSetEvents, ReadTaken>;
 using Step = std::vector<Action>;  // Its actions may be sent in parallel.
 
-[[nodiscard]] Concern ConcernOf(const Action& action);
+Concern ConcernOf(const Action& action);
 
 // Returns a description such as "create DaemonSet cdom-system/x", for errors and logs. It is also
 // the key of the action's retries.
-[[nodiscard]] std::string Describe(const Action& action);
-[[nodiscard]] bool IsWrite(const Action& action);
+std::string Describe(const Action& action);
+bool IsWrite(const Action& action);
 // Returns a hash of what the action writes, without versions and times, to notice that the same is
 // to be written again. The same for all actions that write no content, such as Delete.
-[[nodiscard]] std::size_t ContentOf(const Action& action);
+std::size_t ContentOf(const Action& action);
 // Returns the resourceVersion that the object must have. Empty if any will do.
-[[nodiscard]] std::string VersionOf(const Action& action);
+std::string VersionOf(const Action& action);
 // Returns when the action may start, after it failed or succeeded as `retry` says. The earliest
 // time if its content was not written lately.
-[[nodiscard]] base::Clock::TimePoint DueAt(const Retry& retry, const Action& action);
+base::Clock::TimePoint DueAt(const Retry& retry, const Action& action);
 // Returns the resource in the preferred version.
-[[nodiscard]] const kube::Resource& ResourceOf(Kind kind);
+const kube::Resource& ResourceOf(Kind kind);
 
 // State that the cache must reach after a successful write.
 struct Expectation {

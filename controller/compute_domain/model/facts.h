@@ -87,7 +87,7 @@ struct Views {
   std::string problem = {};
 
   // Returns the entry of `problems`. Empty if there is none.
-  [[nodiscard]] std::string ProblemOf(Kind kind) const {
+  std::string ProblemOf(Kind kind) const {
     const auto it = problems.find(kind);
     return it == problems.end() ? std::string() : it->second;
   }
@@ -134,8 +134,8 @@ struct Facts {
   bool status_is_pruned = false;
 
   // Returns until when cdom works without the permission. Empty if it is not known to be missing.
-  [[nodiscard]] std::optional<base::Clock::TimePoint> MissingUntil(
-      const char* verb, const kube::Resource& resource) const {
+  std::optional<base::Clock::TimePoint> MissingUntil(const char* verb,
+                                                     const kube::Resource& resource) const {
     const auto lacked = missing_permissions.find({.verb = verb, .resource = resource.plural});
     if (lacked == missing_permissions.end()) return {};
     return lacked->second;

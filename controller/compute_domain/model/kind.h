@@ -25,7 +25,7 @@ struct Failure {
   std::string message = {};
   friend bool operator==(const Failure&, const Failure&) = default;
 };
-[[nodiscard]] inline Failure MakeFailure(std::string_view reason, std::string message) {
+inline Failure MakeFailure(std::string_view reason, std::string message) {
   return {.reason = std::string(reason), .message = std::move(message)};
 }
 

@@ -114,7 +114,7 @@ struct Retry {
   std::optional<Failure> failure = {};
   std::optional<NameTaken> taken = {};  // Empty unless an object holds the name of this child.
 
-  [[nodiscard]] bool HasFailed() const { return backoff.delay() > std::chrono::nanoseconds(0); }
+  bool HasFailed() const { return backoff.delay() > std::chrono::nanoseconds(0); }
 };
 
 // Where a pending pod may run, as a live read showed.
@@ -191,7 +191,7 @@ struct Memory {
 inline constexpr std::chrono::minutes kForgotten{2};
 
 // Returns the time until all `memory.retries` are forgotten. Empty if they are.
-[[nodiscard]] inline RequeueAfter UntilForgotten(const Memory& memory, base::Clock::TimePoint now) {
+inline RequeueAfter UntilForgotten(const Memory& memory, base::Clock::TimePoint now) {
   base::Clock::TimePoint last = now;
   for (const auto& [action, retry] : memory.retries)
     last = std::max(last, retry.until + kForgotten);

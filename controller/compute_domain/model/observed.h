@@ -38,9 +38,7 @@ struct NameCheck {
   Is is = Is::kNotAsked;
   NameHolder holder = {};  // Only for kFound.
 };
-[[nodiscard]] inline NameCheck Found(NameHolder holder) {
-  return {NameCheck::Is::kFound, std::move(holder)};
-}
+inline NameCheck Found(NameHolder holder) { return {NameCheck::Is::kFound, std::move(holder)}; }
 
 // What a live read showed of a Node. A Node that is not Ready may only have lost its network.
 enum class NodeSeen { kMissing, kNotReady, kReady };
@@ -59,11 +57,9 @@ struct Evidence {
   std::map<std::pair<Kind, kube::ObjectKey>, NameCheck> names = {};  // Names of children.
 
   // Returns the domain as a live read showed it. Null if it does not exist or was not read.
-  [[nodiscard]] const kube::ObjectMeta* LiveOwner() const {
-    return owner && *owner ? &**owner : nullptr;
-  }
+  const kube::ObjectMeta* LiveOwner() const { return owner && *owner ? &**owner : nullptr; }
   // Returns kNotAsked for a name that was not checked.
-  [[nodiscard]] const NameCheck& NameOf(Kind kind, const kube::ObjectKey& key) const {
+  const NameCheck& NameOf(Kind kind, const kube::ObjectKey& key) const {
     static const NameCheck not_asked;
     const auto it = names.find({kind, key});
     return it == names.end() ? not_asked : it->second;

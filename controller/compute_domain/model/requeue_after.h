@@ -26,14 +26,14 @@ class RequeueAfter {
 
   // Returns whether `rest` is zero or less. If not, requests a requeue after `rest`.
   template <typename Duration>
-  [[nodiscard]] bool IsDue(Duration rest) {
+  bool IsDue(Duration rest) {
     const auto delay = std::chrono::ceil<std::chrono::milliseconds>(rest);
     if (delay.count() > 0) AtMost(delay);
     return delay.count() <= 0;
   }
 
   explicit operator bool() const { return delay_.has_value(); }
-  [[nodiscard]] std::chrono::milliseconds operator*() const { return *delay_; }
+  std::chrono::milliseconds operator*() const { return *delay_; }
   friend bool operator==(const RequeueAfter&, const RequeueAfter&) = default;
   friend bool operator==(const RequeueAfter& after, std::chrono::milliseconds delay) {
     return after.delay_ == delay;

@@ -10,39 +10,39 @@ namespace compute_domain {
 
 // Returns whether the children were created: status says so, or the cache shows them. A daemon pod
 // shows a DaemonSet and templates that cannot be read. REQUIRES: observed.domain, here and below.
-[[nodiscard]] bool IsProvisioned(const Observed& observed);
+bool IsProvisioned(const Observed& observed);
 
 // Returns the unknown kind that is needed to create and repair children. Empty if there is none. A
 // domain that is provisioned keeps running.
-[[nodiscard]] std::optional<Failure> FindUnreadableDependency(const Observed& observed);
+std::optional<Failure> FindUnreadableDependency(const Observed& observed);
 
 // Returns why no children are created for the domain. Empty if it is valid.
-[[nodiscard]] std::optional<Failure> ValidateDomain(const Observed& observed);
+std::optional<Failure> ValidateDomain(const Observed& observed);
 
 // Returns all invalid or unknown annotations and labels of cdom.dev/ in one message. Empty if there
 // are none.
-[[nodiscard]] std::optional<Failure> FindInvalidAnnotation(const Observed& observed);
+std::optional<Failure> FindInvalidAnnotation(const Observed& observed);
 
 // The GPUs that each claim of the workload requests, beside the channel.
 struct GpuRequest {
   bool is_clear = true;  // False if an annotation is invalid, so the number is unknown.
   std::optional<resource_claim_template::Gpus> gpus = {};  // Empty if no GPUs are requested.
 };
-[[nodiscard]] GpuRequest FindGpus(const Observed& observed);
+GpuRequest FindGpus(const Observed& observed);
 // Returns how many GPUs each claim asks for, if the GPUs of nodes can be counted: the class has the
 // name of the driver, so all of its whole GPUs are of the class. Otherwise 0.
-[[nodiscard]] int NumberOfGpus(const Observed& observed);
+int NumberOfGpus(const Observed& observed);
 
 // Returns whether all pods of the domain, or of each of its groups, must run in one clique.
-[[nodiscard]] bool IsPlaced(const api::ComputeDomain& domain);
-[[nodiscard]] bool IsPlaced(const Observed& observed);
+bool IsPlaced(const api::ComputeDomain& domain);
+bool IsPlaced(const Observed& observed);
 // Returns whether the user says that the pods may run in several cliques.
-[[nodiscard]] bool MaySpanCliques(const Observed& observed);
+bool MaySpanCliques(const Observed& observed);
 
 // Returns whether the domain's annotation pauses reconciliation.
-[[nodiscard]] bool IsPaused(const Observed& observed);
+bool IsPaused(const Observed& observed);
 
 // Returns the grace period of a deletion: the annotation if it is valid, otherwise the setting.
-[[nodiscard]] std::chrono::seconds DeletionGrace(const Observed& observed);
+std::chrono::seconds DeletionGrace(const Observed& observed);
 
 }  // namespace compute_domain

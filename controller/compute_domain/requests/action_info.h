@@ -16,10 +16,10 @@
 namespace compute_domain {
 
 // Returns the resource in the version that is served, or in the preferred one if none is.
-[[nodiscard]] kube::Resource ResourceOf(Kind kind, const Facts& facts);
+kube::Resource ResourceOf(Kind kind, const Facts& facts);
 // Returns the version of resource.k8s.io that is served for the kind. Empty if none is. Null if the
 // kind's version never changes.
-[[nodiscard]] const std::string* DraVersion(Kind kind, const Facts& facts);
+const std::string* DraVersion(Kind kind, const Facts& facts);
 
 struct ActionResult {
   std::optional<base::Error> error = {};  // Names the attempted action. Empty if it succeeded.
@@ -48,20 +48,18 @@ void Expect(ActionResult& result, Kind kind, const kube::ObjectKey& key,
             std::string resource_version);
 
 // Returns an error if the reply is not the requested list: it proves nothing then.
-[[nodiscard]] base::Result<void> CheckList(Kind kind, const kube::ListPage& list,
-                                           bool metadata_only);
+base::Result<void> CheckList(Kind kind, const kube::ListPage& list, bool metadata_only);
 
 // Decodes the object that has a child's name, and the metadata of any object.
-[[nodiscard]] base::Result<NameHolder> DecodeHolder(std::string_view body);
-[[nodiscard]] base::Result<kube::ObjectMeta> DecodeMetaOf(std::string_view body);
+base::Result<NameHolder> DecodeHolder(std::string_view body);
+base::Result<kube::ObjectMeta> DecodeMetaOf(std::string_view body);
 
 // Returns the error for the domain's condition. Empty if it passes without a person's help. `user`
 // is Facts::user.
-[[nodiscard]] std::optional<Failure> FailureOf(const base::Error& error,
-                                               const std::string& user = {});
+std::optional<Failure> FailureOf(const base::Error& error, const std::string& user = {});
 
 // Returns, for people, what another client undoes if the action is wanted again and again, who it
 // is and what to do. Names the client if the objects show it.
-[[nodiscard]] std::string DescribeUndoing(const Action& action, const Observed& observed);
+std::string DescribeUndoing(const Action& action, const Observed& observed);
 
 }  // namespace compute_domain

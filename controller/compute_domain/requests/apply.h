@@ -10,16 +10,16 @@
 namespace compute_domain {
 
 // Returns the progress of an action before its first request.
-[[nodiscard]] ActionProgress StartAction(const Action& action, const Observed& observed);
+ActionProgress StartAction(const Action& action, const Observed& observed);
 
 // Returns the requests of the action, at least one. They may be sent in parallel. Pass as `read`
 // the progress of an action whose result has `goes_on`.
-[[nodiscard]] std::vector<http::Request> RequestsOf(const Action& action, const Observed& observed,
-                                                    const ActionProgress& read = {});
+std::vector<http::Request> RequestsOf(const Action& action, const Observed& observed,
+                                      const ActionProgress& read = {});
 
 // Stores the content of the replies in `observed`, for later decisions of the same pass. `replies`
 // must have gone through kube::CheckStatus.
-[[nodiscard]] ActionResult HandleReplies(const Action& action, const Replies& replies,
-                                         Observed& observed, ActionProgress& read);
+ActionResult HandleReplies(const Action& action, const Replies& replies, Observed& observed,
+                           ActionProgress& read);
 
 }  // namespace compute_domain

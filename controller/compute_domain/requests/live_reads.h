@@ -56,40 +56,34 @@ struct ActionProgress {
   UsesRead uses = {};  // Of ReadUses, so far.
 };
 
-[[nodiscard]] Requests RequestsOf(const ReadOwner&, const Observed&, const ActionProgress&);
-[[nodiscard]] base::Result<void> HandleReplies(const ReadOwner&, const Replies&, ActionProgress&,
-                                               ReplyContext&);
+Requests RequestsOf(const ReadOwner&, const Observed&, const ActionProgress&);
+base::Result<void> HandleReplies(const ReadOwner&, const Replies&, ActionProgress&, ReplyContext&);
 
-[[nodiscard]] Requests RequestsOf(const ReadChildren&, const Observed&, const ActionProgress&);
-[[nodiscard]] base::Result<void> HandleReplies(const ReadChildren&, const Replies&, ActionProgress&,
-                                               ReplyContext&);
+Requests RequestsOf(const ReadChildren&, const Observed&, const ActionProgress&);
+base::Result<void> HandleReplies(const ReadChildren&, const Replies&, ActionProgress&,
+                                 ReplyContext&);
 
-[[nodiscard]] Requests RequestsOf(const ReadDaemons&, const Observed&, const ActionProgress&);
-[[nodiscard]] base::Result<void> HandleReplies(const ReadDaemons&, const Replies&, ActionProgress&,
-                                               ReplyContext&);
+Requests RequestsOf(const ReadDaemons&, const Observed&, const ActionProgress&);
+base::Result<void> HandleReplies(const ReadDaemons&, const Replies&, ActionProgress&,
+                                 ReplyContext&);
 
-[[nodiscard]] Requests RequestsOf(const ReadClaims&, const Observed&, const ActionProgress&);
-[[nodiscard]] base::Result<void> HandleReplies(const ReadClaims&, const Replies&, ActionProgress&,
-                                               ReplyContext&);
+Requests RequestsOf(const ReadClaims&, const Observed&, const ActionProgress&);
+base::Result<void> HandleReplies(const ReadClaims&, const Replies&, ActionProgress&, ReplyContext&);
 
-[[nodiscard]] Requests RequestsOf(const ReadNodes&, const Observed&, const ActionProgress&);
-[[nodiscard]] base::Result<void> HandleReplies(const ReadNodes&, const Replies&, ActionProgress&,
-                                               ReplyContext&);
+Requests RequestsOf(const ReadNodes&, const Observed&, const ActionProgress&);
+base::Result<void> HandleReplies(const ReadNodes&, const Replies&, ActionProgress&, ReplyContext&);
 
-[[nodiscard]] Requests RequestsOf(const ReadDaemonSetEvents&, const Observed&,
-                                  const ActionProgress&);
-[[nodiscard]] base::Result<void> HandleReplies(const ReadDaemonSetEvents&, const Replies&,
-                                               ActionProgress&, ReplyContext&);
-[[nodiscard]] Requests RequestsOf(const ReadPodConditions&, const Observed&, const ActionProgress&);
-[[nodiscard]] base::Result<void> HandleReplies(const ReadPodConditions&, const Replies&,
-                                               ActionProgress&, ReplyContext&);
+Requests RequestsOf(const ReadDaemonSetEvents&, const Observed&, const ActionProgress&);
+base::Result<void> HandleReplies(const ReadDaemonSetEvents&, const Replies&, ActionProgress&,
+                                 ReplyContext&);
+Requests RequestsOf(const ReadPodConditions&, const Observed&, const ActionProgress&);
+base::Result<void> HandleReplies(const ReadPodConditions&, const Replies&, ActionProgress&,
+                                 ReplyContext&);
 
-[[nodiscard]] Requests RequestsOf(const ReadUses&, const Observed&, const ActionProgress&);
-[[nodiscard]] base::Result<void> HandleReplies(const ReadUses&, const Replies&, ActionProgress&,
-                                               ReplyContext&);
+Requests RequestsOf(const ReadUses&, const Observed&, const ActionProgress&);
+base::Result<void> HandleReplies(const ReadUses&, const Replies&, ActionProgress&, ReplyContext&);
 
-[[nodiscard]] Requests RequestsOf(const ReadTaken&, const Observed&, const ActionProgress&);
-[[nodiscard]] base::Result<void> HandleReplies(const ReadTaken&, const Replies&, ActionProgress&,
-                                               ReplyContext&);
+Requests RequestsOf(const ReadTaken&, const Observed&, const ActionProgress&);
+base::Result<void> HandleReplies(const ReadTaken&, const Replies&, ActionProgress&, ReplyContext&);
 
 }  // namespace compute_domain

@@ -28,7 +28,7 @@ class MissingPermissions {
   bool OnGranted(const kube::Permission& permission);
 
   // Returns the permissions that are not to be tried now, with the time of the next try.
-  [[nodiscard]] std::map<kube::Permission, TimePoint> InForce(TimePoint now) const;
+  std::map<kube::Permission, TimePoint> InForce(TimePoint now) const;
 
  private:
   struct Missing {
@@ -39,6 +39,6 @@ class MissingPermissions {
 };
 
 // Returns the consequence of the missing permission, for the log.
-[[nodiscard]] const char* CostOf(const kube::Permission& permission);
+const char* CostOf(const kube::Permission& permission);
 
 }  // namespace compute_domain

@@ -36,6 +36,6 @@ struct Analysis {
 };
 
 // REQUIRES: observed.domain.
-[[nodiscard]] Analysis Analyze(const Observed& observed, const Membership& membership);
+Analysis Analyze(const Observed& observed, const Membership& membership);
 
 }  // namespace compute_domain

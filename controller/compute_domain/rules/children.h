@@ -11,15 +11,15 @@
 
 namespace compute_domain {
 
-[[nodiscard]] std::vector<Action> PlanChildren(const Observed& observed);
+std::vector<Action> PlanChildren(const Observed& observed);
 
 // Returns the hashes for Memory::rendered. PlanChildren works without them, but must render more.
-[[nodiscard]] RenderedHashes HashChildren(const Observed& observed);
+RenderedHashes HashChildren(const Observed& observed);
 
 // For Memory::children_seen: the children that exist, and the child that an action creates.
 // REQUIRES: observed.domain.
-[[nodiscard]] std::set<ChildRole> FindRoles(const Observed& observed);
-[[nodiscard]] std::optional<ChildRole> RoleOf(const Observed& observed, const Create& create);
+std::set<ChildRole> FindRoles(const Observed& observed);
+std::optional<ChildRole> RoleOf(const Observed& observed, const Create& create);
 
 // Children that are missing or being deleted, as far as is known, such as "DaemonSet ns/x".
 struct ChildrenState {
@@ -27,14 +27,14 @@ struct ChildrenState {
   std::vector<std::string> terminating = {};
 };
 // REQUIRES: observed.domain.
-[[nodiscard]] ChildrenState FindChildren(const Observed& observed);
+ChildrenState FindChildren(const Observed& observed);
 
 // Returns the names of objects that were made in the other IMEX mode (on hosts, or in daemons). A
 // domain that had only the workload's template is named itself. Empty if there are none, or if the
 // domain is being deleted.
-[[nodiscard]] std::vector<std::string> FindOfOtherMode(const Observed& observed);
+std::vector<std::string> FindOfOtherMode(const Observed& observed);
 
 // Returns a child's name that another object holds. Empty if none is known.
-[[nodiscard]] std::optional<NameTaken> FindTakenName(const Observed& observed);
+std::optional<NameTaken> FindTakenName(const Observed& observed);
 
 }  // namespace compute_domain

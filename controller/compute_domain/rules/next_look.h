@@ -10,9 +10,9 @@ namespace compute_domain {
 
 // Returns the time until the next read: 10 s after the last one, later up to 5 minutes. `waited` is
 // how long the thing has waited until `now`. At most 0 if the read is due.
-[[nodiscard]] inline std::chrono::milliseconds UntilNextLook(std::chrono::milliseconds waited,
-                                                             base::Clock::TimePoint last,
-                                                             base::Clock::TimePoint now) {
+inline std::chrono::milliseconds UntilNextLook(std::chrono::milliseconds waited,
+                                               base::Clock::TimePoint last,
+                                               base::Clock::TimePoint now) {
   constexpr std::chrono::milliseconds kMin{10'000};
   constexpr std::chrono::milliseconds kMax{300'000};
   // The interval grows, because what is read changes ever less. It depends on the waiting time at

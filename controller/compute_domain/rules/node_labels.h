@@ -27,20 +27,19 @@ struct NodeLabels {
 };
 
 // REQUIRES: observed.domain.
-[[nodiscard]] NodeLabels PlanNodeLabels(const Observed& observed, const Instant& now);
+NodeLabels PlanNodeLabels(const Observed& observed, const Instant& now);
 
 // Returns ready nodes that pods use through one of `claims` and that have no domain's label. Empty
 // if this is not known.
-[[nodiscard]] std::vector<std::string> UnlabelledNodes(
-    const Observed& observed, const std::vector<api::ResourceClaim>& claims);
+std::vector<std::string> UnlabelledNodes(const Observed& observed,
+                                         const std::vector<api::ResourceClaim>& claims);
 
 // Returns labelled nodes on which none of `claims` is allocated.
-[[nodiscard]] std::vector<std::string> IdleNodes(const Observed& observed,
-                                                 const std::vector<api::ResourceClaim>& claims);
+std::vector<std::string> IdleNodes(const Observed& observed,
+                                   const std::vector<api::ResourceClaim>& claims);
 
 // Returns labelled nodes whose daemon serves although no pod of the domain has had a channel there
 // for 10 s. They are not members. REQUIRES: observed.domain.
-[[nodiscard]] std::vector<std::string> NodesWithoutPods(const Observed& observed,
-                                                        const Instant& now);
+std::vector<std::string> NodesWithoutPods(const Observed& observed, const Instant& now);
 
 }  // namespace compute_domain

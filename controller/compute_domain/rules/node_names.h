@@ -15,13 +15,13 @@ namespace compute_domain {
 
 // REQUIRES: observed.domain, here and below.
 
-[[nodiscard]] daemon_set::NodeNames NodeNamesOf(const Observed& observed);
+daemon_set::NodeNames NodeNamesOf(const Observed& observed);
 
 // Returns the live read that must show that no daemon runs before the DaemonSet gets other names.
 // Empty if nothing is left to read, or if its names do not change.
-[[nodiscard]] std::optional<Action> ReadBeforeNamesChange(const Observed& observed);
+std::optional<Action> ReadBeforeNamesChange(const Observed& observed);
 
 // Returns `memory.rendered.daemon_set`. Empty if it was rendered with other names.
-[[nodiscard]] std::string RenderedDaemonSet(const Observed& observed);
+std::string RenderedDaemonSet(const Observed& observed);
 
 }  // namespace compute_domain

@@ -29,26 +29,24 @@ struct Rollout {
   RequeueAfter requeue_after = {};  // Until a replacement settles or fails.
 };
 
-[[nodiscard]] Rollout PlanRollout(const Observed& observed, const Membership& membership,
-                                  const Instant& now);
+Rollout PlanRollout(const Observed& observed, const Membership& membership, const Instant& now);
 
 // Returns the outdated daemon pods in the cache, by name.
-[[nodiscard]] std::vector<std::string> FindOutdated(const Observed& observed);
+std::vector<std::string> FindOutdated(const Observed& observed);
 
 // Returns the replacements of `observed.memory` that are in progress. Leaves out those that have
 // settled, and those whose node no longer belongs to the domain.
-[[nodiscard]] std::map<std::string, Replacement> FindReplacements(const Observed& observed,
-                                                                  base::Clock::TimePoint now);
+std::map<std::string, Replacement> FindReplacements(const Observed& observed,
+                                                    base::Clock::TimePoint now);
 
 // Returns whether daemons of the domain may restart while a job runs. REQUIRES: observed.domain.
-[[nodiscard]] bool MayRestartUnderJob(const Observed& observed);
+bool MayRestartUnderJob(const Observed& observed);
 
 // Returns whether the DaemonSet with this UID made the pod.
-[[nodiscard]] bool IsMadeBy(const api::DaemonPod& pod, const kube::Uid& set);
+bool IsMadeBy(const api::DaemonPod& pod, const kube::Uid& set);
 
 // Returns whether one of `claims` has a channel of the domain allocated, so that a job may need its
 // daemons. True if claims cannot be read. REQUIRES: observed.domain.
-[[nodiscard]] bool IsClaimed(const Observed& observed,
-                             const std::vector<api::ResourceClaim>& claims);
+bool IsClaimed(const Observed& observed, const std::vector<api::ResourceClaim>& claims);
 
 }  // namespace compute_domain

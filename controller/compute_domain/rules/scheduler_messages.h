@@ -22,13 +22,13 @@ struct SchedulerMessages {
 
 // Returns all pending pods by scheduler message. The key is empty if no message was read. A pod
 // that a live read showed to run does not wait, whatever its cached claim says.
-[[nodiscard]] std::map<std::string, std::vector<std::string>> FindWaiting(const Observed& observed);
+std::map<std::string, std::vector<std::string>> FindWaiting(const Observed& observed);
 
 // Returns the pods for which, according to the scheduler, no node has a channel.
-[[nodiscard]] std::vector<kube::OwnerReference> FindPodsWithoutChannel(const Observed& observed);
+std::vector<kube::OwnerReference> FindPodsWithoutChannel(const Observed& observed);
 
 // Returns the read of at most five pods, once a pod has been pending for 5 s. Repeats after 10 s,
 // then after up to 5 minutes.
-[[nodiscard]] SchedulerMessages PlanSchedulerMessages(const Observed& observed, const Instant& now);
+SchedulerMessages PlanSchedulerMessages(const Observed& observed, const Instant& now);
 
 }  // namespace compute_domain

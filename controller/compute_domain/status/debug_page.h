@@ -17,7 +17,7 @@ namespace compute_domain {
 //  "heldByOthers": ["node (by whom)"], "idleNodes": [], "nodesWithoutPlugin": [],
 //  "outdatedDaemons": [], "status": as planned}
 // REQUIRES: observed.domain.
-[[nodiscard]] json::Value DescribeDomain(const Observed& observed, const Instant& now);
+json::Value DescribeDomain(const Observed& observed, const Instant& now);
 
 // All cliques of the cluster with their nodes: the domain that holds a node, or why it is not free.
 // The clique "" has the nodes without fabric.
@@ -27,7 +27,7 @@ class CliqueDescription {
   void Add(const api::Node& node, const NodeAvailability& availability, const std::string& domain);
   // [{"clique", "free", "reserved", "held", "unusable", "nodes": [{"name", "state", "domain",
   // "why"}]}]
-  [[nodiscard]] json::Value Take();
+  json::Value Take();
 
  private:
   CliqueCapacities capacity_;

@@ -60,7 +60,7 @@ class EventBuilder {
   explicit EventBuilder(const Observed& observed) : observed_(observed) {}
 
   // A reason that several conditions share gives one Event.
-  [[nodiscard]] Events operator()(const WriteStatus& write) const {
+  Events operator()(const WriteStatus& write) const {
     const api::DomainStatus& before = observed_.domain->status;
     Events events;
     for (const kube::Condition& condition : write.status.conditions) {
@@ -78,7 +78,7 @@ class EventBuilder {
 
   // A child that existed before is created again. If it is a DaemonSet, its daemons were deleted
   // with it: the Event says why a job lost IMEX.
-  [[nodiscard]] Events operator()(const Create& create) const {
+  Events operator()(const Create& create) const {
     if (!observed_.domain || create.kind == Kind::kClique) return {};
     if (!HadChildren(observed_.domain->status)) return {};
     const std::string what = create.object["kind"].AsString() + " " + kube::ToString(create.key);
@@ -96,13 +96,13 @@ class EventBuilder {
                      what + " was missing and was created again.")};
   }
 
-  [[nodiscard]] Events operator()(const WritePodTemplate& write) const {
+  Events operator()(const WritePodTemplate& write) const {
     return {OfDomain(EventType::kNormal, api::kEventTemplateUpdated, "Updating",
                      "DaemonSet " + kube::ToString(write.daemon_set.key) +
                          " was edited or its settings changed. Its template was restored.")};
   }
 
-  [[nodiscard]] Events operator()(const WriteIdentity& write) const {
+  Events operator()(const WriteIdentity& write) const {
     if (!write.owners.IsNull()) return {};  // Adoption changes nothing for users.
     return {OfDomain(EventType::kNormal, api::kEventRepaired, "Updating",
                      NameOf(write.kind) + " " + kube::ToString(write.object.key) +
@@ -110,13 +110,13 @@ class EventBuilder {
   }
 
   // The same for each daemon, so that a rollout of a large domain is one series.
-  [[nodiscard]] Events operator()(const ReplaceDaemon& /*replace*/) const {
+  Events operator()(const ReplaceDaemon& /*replace*/) const {
     return {OfDomain(EventType::kNormal, api::kEventDaemonReplaced, "Rolling",
                      "A daemon pod was created from an older template and is replaced.")};
   }
 
   // Reports duplicates, and daemons deleted under a job after the grace period.
-  [[nodiscard]] Events operator()(const Delete& remove) const {
+  Events operator()(const Delete& remove) const {
     if (remove.kind != Kind::kDaemonSet || !observed_.domain) return {};
     if (!observed_.domain->meta.deleting) {
       return {
@@ -132,7 +132,7 @@ class EventBuilder {
                      Join(consumers) + ".")};
   }
 
-  [[nodiscard]] Events operator()(const WriteClique& write) const {
+  Events operator()(const WriteClique& write) const {
     if (!observed_.domain || observed_.domain->meta.deleting) return {};
     const auto& cliques = observed_.children.cliques;
     const auto clique =
@@ -151,7 +151,7 @@ class EventBuilder {
   }
 
   // No Event while a domain is being deleted, because its labels are then expected to be removed.
-  [[nodiscard]] Events operator()(const RemoveNodeLabel& remove) const {
+  Events operator()(const RemoveNodeLabel& remove) const {
     kube::ObjectMeta meta = {.key = {.name = remove.node}};
     const auto known = observed_.nodes.find(remove.node);
     if (known != observed_.nodes.end()) meta = known->second.meta;
@@ -174,7 +174,7 @@ class EventBuilder {
 
   // All other actions give no Event.
   template <typename Other>
-  [[nodiscard]] Events operator()(const Other& /*action*/) const {
+  Events operator()(const Other& /*action*/) const {
     return {};
   }
 
@@ -190,12 +190,12 @@ class EventBuilder {
     return text;
   }
 
-  [[nodiscard]] kube::ObjectReference Domain() const {
+  kube::ObjectReference Domain() const {
     return kube::ReferenceTo(api::kComputeDomains, observed_.domain->meta);
   }
 
-  [[nodiscard]] kube::Event OfDomain(EventType type, std::string_view reason, std::string action,
-                                     std::string note) const {
+  kube::Event OfDomain(EventType type, std::string_view reason, std::string action,
+                       std::string note) const {
     return {.type = type,
             .reason = std::string(reason),
             .action = std::move(action),

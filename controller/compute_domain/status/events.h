@@ -11,13 +11,13 @@ namespace compute_domain {
 // Returns the Events for `done`, which has just succeeded. `observed` is the state on which it was
 // decided. A status write reports only reasons that no condition had before, so an unchanged domain
 // sends no Events.
-[[nodiscard]] std::vector<kube::Event> EventsOf(const Action& done, const Observed& observed);
+std::vector<kube::Event> EventsOf(const Action& done, const Observed& observed);
 
 // Events on pods that wait for a channel, in addition to the scheduler's: one for each cause.
 struct PendingPodEvents {
   std::vector<kube::Event> events = {};
   EventsSent sent = {};
 };
-[[nodiscard]] PendingPodEvents EventsForPendingPods(const Observed& observed);
+PendingPodEvents EventsForPendingPods(const Observed& observed);
 
 }  // namespace compute_domain

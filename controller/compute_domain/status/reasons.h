@@ -18,6 +18,6 @@ struct Reason {
 };
 
 // Returns the reason. Null if it belongs to another component.
-[[nodiscard]] const Reason* FindReason(std::string_view name);
+const Reason* FindReason(std::string_view name);
 
 }  // namespace compute_domain

@@ -9,18 +9,17 @@
 namespace compute_domain {
 
 // Returns the status of a domain. Pass `wait` if it is being deleted.
-[[nodiscard]] api::DomainStatus DecideStatus(const StatusInput& input,
-                                             const std::optional<DeletionWait>& wait = {});
+api::DomainStatus DecideStatus(const StatusInput& input,
+                               const std::optional<DeletionWait>& wait = {});
 
 // Returns what the condition MemoryShared says of the domain, for clusters whose CRD drops it.
-[[nodiscard]] Verdict DecideMemoryShared(const StatusInput& input);
+Verdict DecideMemoryShared(const StatusInput& input);
 
 // Returns the write of `status`. Empty if nothing changed, or if the last write was less than a
 // window ago; then `requeue_after` is at most the rest of the window. A write that clears readiness
 // waits less, by the number of members, because every watcher receives the whole object.
-[[nodiscard]] std::optional<WriteStatus> DecideStatusWrite(const Observed& observed,
-                                                           const api::DomainStatus& status,
-                                                           const Instant& now,
-                                                           RequeueAfter& requeue_after);
+std::optional<WriteStatus> DecideStatusWrite(const Observed& observed,
+                                             const api::DomainStatus& status, const Instant& now,
+                                             RequeueAfter& requeue_after);
 
 }  // namespace compute_domain

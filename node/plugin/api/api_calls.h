@@ -15,33 +15,29 @@
 namespace plugin {
 
 // Returns kNotFound if there is no claim of that name, or if its UID differs.
-[[nodiscard]] base::Result<ClaimToPrepare> ReadClaim(http::Transport& transport, SliceApi version,
-                                                     const kube::ObjectKey& key,
-                                                     const std::string& uid);
+base::Result<ClaimToPrepare> ReadClaim(http::Transport& transport, SliceApi version,
+                                       const kube::ObjectKey& key, const std::string& uid);
 
 // Returns whether that claim exists. An answer that proves neither, such as a proxy's 404, is an
 // error.
-[[nodiscard]] base::Result<bool> ClaimExists(http::Transport& transport, SliceApi version,
-                                             const kube::ObjectKey& key, const std::string& uid);
+base::Result<bool> ClaimExists(http::Transport& transport, SliceApi version,
+                               const kube::ObjectKey& key, const std::string& uid);
 
 // Lists all claims, page by page, and returns those that hold a device of this driver and node.
-[[nodiscard]] base::Result<std::vector<ClaimToPrepare>> ReadClaimsOf(http::Transport& transport,
-                                                                     SliceApi version,
-                                                                     const std::string& node);
+base::Result<std::vector<ClaimToPrepare>> ReadClaimsOf(http::Transport& transport, SliceApi version,
+                                                       const std::string& node);
 
 // Returns the UIDs of the domains in the namespace, or of all if `ns` is empty.
-[[nodiscard]] base::Result<std::set<std::string>> ReadDomains(http::Transport& transport,
-                                                              const std::string& ns);
+base::Result<std::set<std::string>> ReadDomains(http::Transport& transport, const std::string& ns);
 
 // Returns whether the node's entry in the clique is Ready. False if it has none.
-[[nodiscard]] bool IsReadyIn(const api::Clique& clique, const std::string& node);
+bool IsReadyIn(const api::Clique& clique, const std::string& node);
 // Reads the clique live, and returns the same. False if the clique does not exist.
-[[nodiscard]] base::Result<bool> ReadIsReady(http::Transport& transport, const kube::ObjectKey& key,
-                                             const std::string& node);
+base::Result<bool> ReadIsReady(http::Transport& transport, const kube::ObjectKey& key,
+                               const std::string& node);
 
 // Returns the container runtime and its version in the node's status: "containerd://2.1.4".
-[[nodiscard]] base::Result<std::string> ReadRuntime(http::Transport& transport,
-                                                    const std::string& node);
+base::Result<std::string> ReadRuntime(http::Transport& transport, const std::string& node);
 
 // A change of one label of a node. An empty value means that the label is absent.
 struct LabelChange {
@@ -52,9 +48,8 @@ struct LabelChange {
 // Changes the label if it is `from`, and returns the node after the change. `seen` is the cached
 // node, which may be stale. NVIDIA's chart lets the plugin update nodes, but not patch them: then
 // this function reads the node, writes it with PUT, and sets `may_patch` to false for later calls.
-[[nodiscard]] base::Result<api::Node> ChangeLabel(http::Transport& transport,
-                                                  const std::string& node, api::Node seen,
-                                                  const LabelChange& change, bool& may_patch);
+base::Result<api::Node> ChangeLabel(http::Transport& transport, const std::string& node,
+                                    api::Node seen, const LabelChange& change, bool& may_patch);
 
 // A slice as the server stored it.
 struct SliceWritten {
@@ -66,8 +61,7 @@ struct SliceWritten {
 // Makes `slice` the only slice of the node. `found` has the slices that exist. If the server's
 // slice already has that error, its time is kept, so that two instances of the plugin do not
 // overwrite each other.
-[[nodiscard]] base::Result<SliceWritten> WriteSlice(http::Transport& transport, ResourceSlice slice,
-                                                    SliceApi api,
-                                                    const std::vector<kube::ObjectMeta>& found);
+base::Result<SliceWritten> WriteSlice(http::Transport& transport, ResourceSlice slice, SliceApi api,
+                                      const std::vector<kube::ObjectMeta>& found);
 
 }  // namespace plugin

@@ -34,22 +34,20 @@ class PluginApiClient {
                   base::Logger& logger, std::function<void()> on_change);
   ~PluginApiClient();
 
-  [[nodiscard]] const kube::ClientConfig& config() const { return session_.config(); }
+  const kube::ClientConfig& config() const { return session_.config(); }
 
   // State as of the watches. Thread-safe. Null until the node is read.
-  [[nodiscard]] const DomainCache& domains() const { return domains_; }
-  [[nodiscard]] std::shared_ptr<const api::Node> node() const {
-    return nodes_.Get({.name = node_name_});
-  }
+  const DomainCache& domains() const { return domains_; }
+  std::shared_ptr<const api::Node> node() const { return nodes_.Get({.name = node_name_}); }
   // Empty until they are read.
-  [[nodiscard]] std::optional<std::vector<kube::ObjectMeta>> slices() const;
+  std::optional<std::vector<kube::ObjectMeta>> slices() const;
   // Returns the API version in which the server serves slices and claims.
-  [[nodiscard]] SliceApi dra_version() const { return dra_version_; }
+  SliceApi dra_version() const { return dra_version_; }
 
   // Watches this clique instead of the earlier one. Returns false while that is forbidden.
-  [[nodiscard]] bool WatchClique(const kube::ObjectKey& key);
+  bool WatchClique(const kube::ObjectKey& key);
   // Returns whether the node is Ready in that clique. Empty until it is read.
-  [[nodiscard]] std::optional<bool> IsReadyIn(const kube::ObjectKey& key) const;
+  std::optional<bool> IsReadyIn(const kube::ObjectKey& key) const;
 
   // Runs a task on the thread of its queue, in order. Called by one thread. A task may block for
   // one request. Tasks that have not started when the client is destroyed are dropped.
@@ -63,14 +61,14 @@ class PluginApiClient {
                   });
   }
   // Returns the number of tasks that have not ended.
-  [[nodiscard]] int open() const { return open_; }
+  int open() const { return open_; }
 
  private:
   struct SliceMeta {
     kube::ObjectMeta meta = {};
   };
   struct CliqueWatch;
-  [[nodiscard]] static base::Result<SliceMeta> DecodeSliceMeta(json::View object);
+  static base::Result<SliceMeta> DecodeSliceMeta(json::View object);
   void OnTurn();
 
   const std::string node_name_;

@@ -24,9 +24,9 @@ class DomainCache final : public kube::ReflectorSink {
     DomainIdentity domain = {};
     bool is_ready_here = false;  // As the domain's status says.
   };
-  [[nodiscard]] std::optional<Known> Find(const std::string& uid) const;
+  std::optional<Known> Find(const std::string& uid) const;
   // Returns whether the first list is complete.
-  [[nodiscard]] bool has_read() const;
+  bool has_read() const;
 
   void BeginReplace() override { incoming_.clear(); }
   void ReplaceAdd(json::View object) override;
@@ -41,7 +41,7 @@ class DomainCache final : public kube::ReflectorSink {
     bool has_read = false;
   };
 
-  [[nodiscard]] Known Read(json::View object) const;
+  Known Read(json::View object) const;
 
   const std::string node_;
   const std::function<void()> on_change_;

@@ -28,23 +28,23 @@ struct DriverFiles {
 
 // Finds the files of this version of the driver. Omits files that do not exist. Searches libraries
 // in nvml::LibraryFolders(root, more).
-[[nodiscard]] DriverFiles FindDriverFiles(const std::string& root, const std::string& version,
-                                          const std::vector<std::string>& more = {});
+DriverFiles FindDriverFiles(const std::string& root, const std::string& version,
+                            const std::vector<std::string>& more = {});
 
 // Returns what is wrong if no library of the driver was found, and how to fix it. Empty if one
 // was.
-[[nodiscard]] std::string LibrariesTrouble(const DriverFiles& files, const std::string& root,
-                                           const std::string& version);
+std::string LibrariesTrouble(const DriverFiles& files, const std::string& root,
+                             const std::string& version);
 
 // Returns the names of the device nodes of GPUs under a driver's root, in order: "nvidia0".
-[[nodiscard]] std::vector<std::string> FindGpus(const std::string& root);
+std::vector<std::string> FindGpus(const std::string& root);
 
 // Returns a PATH for programs that run in a driver's root: the folders that FindDriverFiles()
 // searches.
-[[nodiscard]] std::string ProgramPath();
+std::string ProgramPath();
 
 // Returns how many device nodes of GPUs are among them, such as /dev/nvidia0.
-[[nodiscard]] int CountGpus(const DriverFiles& files);
+int CountGpus(const DriverFiles& files);
 
 struct BaseSpecOptions {
   std::string host_root = "/";  // The driver's root on the host.
@@ -53,6 +53,6 @@ struct BaseSpecOptions {
 };
 // Returns the spec. Pure. Without the hook, mounts each name of a library, and sets
 // LD_LIBRARY_PATH.
-[[nodiscard]] cdi::Spec BaseSpec(const DriverFiles& files, const BaseSpecOptions& options);
+cdi::Spec BaseSpec(const DriverFiles& files, const BaseSpecOptions& options);
 
 }  // namespace plugin

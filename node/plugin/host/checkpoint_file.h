@@ -32,20 +32,20 @@ class CheckpointFile {
 
   // Does not block. Returns kUnavailable if another process holds the lock: retry soon. Returns
   // kInvalid, with the reason, if a file cannot be opened or read.
-  [[nodiscard]] base::Result<void> Lock();
+  base::Result<void> Lock();
   void Unlock() { lock_.reset(); }
 
   // The content as of the last Lock(). REQUIRES: Lock() succeeded once.
-  [[nodiscard]] const Checkpoint& checkpoint() const { return resumed_.checkpoint; }
+  const Checkpoint& checkpoint() const { return resumed_.checkpoint; }
   // Result of the last read. An unreadable file stays kUnreadable until Save().
-  [[nodiscard]] const Resumed& resumed() const { return resumed_; }
+  const Resumed& resumed() const { return resumed_; }
 
   // Replaces the checkpoint, on disk first. The file stays if a plugin could not read the next one.
   // REQUIRES: locked.
-  [[nodiscard]] base::Result<void> Save(Checkpoint next);
+  base::Result<void> Save(Checkpoint next);
 
  private:
-  [[nodiscard]] base::Result<void> ReadIfChanged();
+  base::Result<void> ReadIfChanged();
 
   const std::string folder_;
   const std::string boot_id_;

@@ -12,21 +12,18 @@
 namespace plugin {
 
 // Creates the folder and its parents.
-[[nodiscard]] base::Result<void> MakeFolder(const std::string& folder);
+base::Result<void> MakeFolder(const std::string& folder);
 
 // Returns the UIDs of the domains that have a folder. REQUIRES, below: IsUid(domain).
-[[nodiscard]] base::Result<std::vector<std::string>> DomainFolders(const std::string& folder);
+base::Result<std::vector<std::string>> DomainFolders(const std::string& folder);
 // Returns whether the domain's folder exists and has the template of IMEX's configuration.
-[[nodiscard]] bool HasDomainFolder(const std::string& folder, const std::string& domain);
-[[nodiscard]] base::Result<void> MakeDomainFolder(const std::string& folder,
-                                                  const std::string& domain,
-                                                  const std::string& config_template);
-[[nodiscard]] base::Result<void> RemoveDomainFolder(const std::string& folder,
-                                                    const std::string& domain);
+bool HasDomainFolder(const std::string& folder, const std::string& domain);
+base::Result<void> MakeDomainFolder(const std::string& folder, const std::string& domain,
+                                    const std::string& config_template);
+base::Result<void> RemoveDomainFolder(const std::string& folder, const std::string& domain);
 
 // Copies the program into the plugin's folder, where the host can run it, and returns the path of
 // the copy. Returns kNotFound if there is no such program.
-[[nodiscard]] base::Result<std::string> CopyProgram(const std::string& folder,
-                                                    const std::string& program);
+base::Result<std::string> CopyProgram(const std::string& folder, const std::string& program);
 
 }  // namespace plugin

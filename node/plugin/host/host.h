@@ -42,23 +42,23 @@ struct HostNeeds {
 
 // Returns how strictly this host's fabric is checked. Partitions exist only in a system that has
 // its own NVLink switches.
-[[nodiscard]] nvml::Strictness StrictnessOn(const std::string& driver_root, const HostNeeds& needs);
+nvml::Strictness StrictnessOn(const std::string& driver_root, const HostNeeds& needs);
 
 // Returns a cheap fingerprint of the driver: device numbers, the file of NVIDIA's library, and the
 // device nodes. It changes when the driver is replaced or reloaded, and when a GPU gets its node.
-[[nodiscard]] std::string DriverMark(const HostPaths& paths);
+std::string DriverMark(const HostPaths& paths);
 
 // Reads the host. Messages say what to do. Returns kInvalid if the fabric has an error: no more
 // devices are prepared. Returns kUnavailable if the fabric is forming, or a device of the driver
 // does not exist yet: retry soon. Returns kNotFound if the driver lacks something, or fails: retry.
-[[nodiscard]] base::Result<Host> ReadHost(const HostPaths& paths, const HostNeeds& needs);
+base::Result<Host> ReadHost(const HostPaths& paths, const HostNeeds& needs);
 
 // Returns the text without the white space around it.
-[[nodiscard]] std::string_view Trim(std::string_view text);
+std::string_view Trim(std::string_view text);
 // Returns the major number of a character device in the text of /proc/devices. Empty if absent.
-[[nodiscard]] std::optional<std::int64_t> MajorOf(std::string_view devices, std::string_view name);
+std::optional<std::int64_t> MajorOf(std::string_view devices, std::string_view name);
 // Returns the device of a capability, from the text of its file. Returns an error if the text has
 // none.
-[[nodiscard]] base::Result<cdi::DeviceNode> CapabilityIn(std::string_view text, std::int64_t major);
+base::Result<cdi::DeviceNode> CapabilityIn(std::string_view text, std::int64_t major);
 
 }  // namespace plugin

@@ -32,7 +32,7 @@ constexpr const char* kCapability =
 class OnANode : public fixtures::InFolder {
  protected:
   ~OnANode() override { ::unsetenv("STAND_IN_NVML_GPUS"); }
-  [[nodiscard]] std::string Content(const std::string& name) const {
+  std::string Content(const std::string& name) const {
     return base::ReadFile(Path(name), 1U << 20U).value_or("");
   }
 };
@@ -65,7 +65,7 @@ class OnAHost : public OnANode {
     fs::create_directories(Path("root/usr/lib64"));
     fs::copy_file(CDOM_NVML_STAND_IN, Path("root/usr/lib64/libnvidia-ml.so.1"));
   }
-  [[nodiscard]] base::Result<Host> Read(const char* gpus, const HostNeeds& needs = {}) const {
+  base::Result<Host> Read(const char* gpus, const HostNeeds& needs = {}) const {
     ::setenv("STAND_IN_NVML_GPUS", gpus, 1);
     return ReadHost(
         {.driver_root = Path("root"), .devices = Path("devices"), .capability = Path("capability")},

@@ -27,7 +27,7 @@ class ApiConnection {
   // the earlier connection.
   void Turn();
   // Returns when to call Turn() again if nothing changes.
-  [[nodiscard]] TimePoint next() const { return config_.next(); }
+  TimePoint next() const { return config_.next(); }
   // Drops what is in flight.
   void Close();
 

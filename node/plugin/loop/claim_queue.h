@@ -30,11 +30,11 @@ class ClaimQueue {
            std::stop_token cancelled, kubelet::Done done);
   // Executes what is possible now. Returns when to call it again if nothing changes: at once if a
   // claim that waits may be able to continue.
-  [[nodiscard]] TimePoint Turn();
+  TimePoint Turn();
   // Answers every open claim with this error.
   void AnswerAll(const std::string& error);
   // Returns whether a claim was unprepared since the last call.
-  [[nodiscard]] bool TookBack() { return std::exchange(took_back_, false); }
+  bool TookBack() { return std::exchange(took_back_, false); }
 
  private:
   // One call of the kubelet. It is answered when all of its claims are.
@@ -66,38 +66,33 @@ class ClaimQueue {
     bool restores = false;  // Nobody asked: files of a prepared claim were lost.
     std::string logged_reason = {};
 
-    [[nodiscard]] bool is_withdrawn() const {
-      return is_overtaken || batch->cancelled.stop_requested();
-    }
+    bool is_withdrawn() const { return is_overtaken || batch->cancelled.stop_requested(); }
     // Null while the claim is not read, and if it is invalid.
-    [[nodiscard]] const Wanted* wanted() const {
-      return claim && claim->wanted ? &*claim->wanted : nullptr;
-    }
+    const Wanted* wanted() const { return claim && claim->wanted ? &*claim->wanted : nullptr; }
   };
 
   // Prepares prepared claims again whose files were lost: containers may start again in place.
   void RestoreLost();
-  [[nodiscard]] bool HasLost(const std::string& uid, const CheckpointClaim& entry) const;
+  bool HasLost(const std::string& uid, const CheckpointClaim& entry) const;
   // Executes steps until the claim waits or is answered. Returns when to call it again.
-  [[nodiscard]] TimePoint Advance(ClaimRequest& request);
-  [[nodiscard]] ClaimStep Decide(ClaimRequest& request);
-  [[nodiscard]] ClaimStep DecidePrepare(ClaimRequest& request);
-  [[nodiscard]] NodeObservation Observe(const ClaimRequest& request) const;
+  TimePoint Advance(ClaimRequest& request);
+  ClaimStep Decide(ClaimRequest& request);
+  ClaimStep DecidePrepare(ClaimRequest& request);
+  NodeObservation Observe(const ClaimRequest& request) const;
   void ObserveDaemonFiles(const ClaimRequest& request, NodeObservation& observed) const;
   // Returns whether the label of the claim's domain may stay for a while after its unprepare.
-  [[nodiscard]] bool KeepsLabel(const ClaimRequest& request) const;
+  bool KeepsLabel(const ClaimRequest& request) const;
   // Returns whether the claim is for a channel that needs the domain to be ready here.
-  [[nodiscard]] bool NeedsReadiness(const ClaimRequest& request,
-                                    const NodeObservation& observed) const;
+  bool NeedsReadiness(const ClaimRequest& request, const NodeObservation& observed) const;
   // Requests the data that the observation of a claim lacks.
   void FetchMissing(ClaimRequest& request, const NodeObservation& observed);
   void FetchClaimOf(ClaimRequest& request);
   void FetchDomain(ClaimRequest& request, const std::string& domain);
-  [[nodiscard]] ClaimStep WaitOrAnswer(const ClaimRequest& request, std::string what) const;
+  ClaimStep WaitOrAnswer(const ClaimRequest& request, std::string what) const;
   // Executes a step that changes a file or a label. Other steps have no effect.
-  [[nodiscard]] base::Result<void> Execute(ClaimRequest& request, const ClaimStep& step);
+  base::Result<void> Execute(ClaimRequest& request, const ClaimStep& step);
   // Starts the change. The result comes later.
-  [[nodiscard]] base::Result<void> ChangeLabel(ClaimRequest& request, LabelChange change);
+  base::Result<void> ChangeLabel(ClaimRequest& request, LabelChange change);
   void Fail(ClaimRequest& request, const base::Error& error);
   void Answer(ClaimRequest& request, const AnswerKubelet& answer);
 

@@ -72,9 +72,7 @@ class ClaimQueueTest : public testing::Test {
         settings_.cdi_folder, cdi::ClaimFile(kUid),
         cdi::Render({.kind = std::string(cdi::kClaimKind), .devices = {{.name = "x"}}})));
   }
-  [[nodiscard]] bool HasSpec() const {
-    return fs::exists(settings_.cdi_folder + "/" + cdi::ClaimFile(kUid));
-  }
+  bool HasSpec() const { return fs::exists(settings_.cdi_folder + "/" + cdi::ClaimFile(kUid)); }
   void Ask(Operation operation, const std::vector<kubelet::ClaimName>& claims = {kClaim},
            const std::stop_token& cancelled = {}) {
     answers_.reset();

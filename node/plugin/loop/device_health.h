@@ -10,6 +10,6 @@ namespace plugin {
 
 // Returns the health of each device. All of them depend on the fabric and the driver. It is unknown
 // while the driver cannot be read.
-[[nodiscard]] std::vector<kubelet::DeviceHealth> HealthOf(const PluginState& state);
+std::vector<kubelet::DeviceHealth> HealthOf(const PluginState& state);
 
 }  // namespace plugin

@@ -16,22 +16,22 @@ class DomainReadiness {
   explicit DomainReadiness(PluginState& state) : state_(state) {}
 
   // Returns the cached answer. REQUIRES, here and below: `state.host` and `state.api`.
-  [[nodiscard]] bool IsReady(const std::string& domain) const;
+  bool IsReady(const std::string& domain) const;
   // Keeps the answer for a claim that waits for the domain fresh: watches the domain's clique, or
   // polls it if watching is forbidden. If the host runs IMEX, polls that instead.
   void Fetch(const std::string& domain);
   // Starts a round of Fetch() calls.
   void BeginTurn() { requeue_at_ = TimePoint::max(); }
   // Returns when to call Fetch() again if nothing changes, as of this round.
-  [[nodiscard]] TimePoint requeue_at() const { return requeue_at_; }
+  TimePoint requeue_at() const { return requeue_at_; }
 
  private:
-  [[nodiscard]] bool IsKnownReady(const std::string& domain) const;
-  [[nodiscard]] kube::ObjectKey CliqueKey(const std::string& domain) const;
+  bool IsKnownReady(const std::string& domain) const;
+  kube::ObjectKey CliqueKey(const std::string& domain) const;
   // Returns whether the last answer to a poll is stale, from an earlier wait.
-  [[nodiscard]] bool IsOld() const;
+  bool IsOld() const;
   // Returns whether the caller must poll now. Otherwise requeue_at() has the time.
-  [[nodiscard]] bool BeginPoll(TimePoint next);
+  bool BeginPoll(TimePoint next);
   void PollClique(const std::string& domain);
   void PollHost();
 

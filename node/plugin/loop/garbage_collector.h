@@ -25,24 +25,24 @@ class GarbageCollector {
       : state_(state), take_back_(std::move(take_back)) {}
 
   // Collects if it is due. Returns when to call it again if nothing changes.
-  [[nodiscard]] TimePoint Turn();
+  TimePoint Turn();
   // Schedules a collection if it finds garbage: the folder of a domain that is not in the cache and
   // that no claim uses, a lost label of a node with claims, or an aborted entry. Call it after an
   // unprepare, and when a cache has changed.
   void CheckForGarbage();
 
  private:
-  [[nodiscard]] bool MayBegin() const;
+  bool MayBegin() const;
   // Schedules a collection, not before `least`.
   void CollectSoon(TimePoint least = {});
-  [[nodiscard]] base::Result<NodeResidue> FindResidue() const;
+  base::Result<NodeResidue> FindResidue() const;
   // Returns whether a folder that no claim uses belongs to a domain that is not in the cache.
-  [[nodiscard]] bool HasUnknownDomains(const NodeResidue& residue) const;
-  [[nodiscard]] GarbagePlan Find(const NodeResidue& residue) const;
+  bool HasUnknownDomains(const NodeResidue& residue) const;
+  GarbagePlan Find(const NodeResidue& residue) const;
   void PutLabelBack(const std::string& domain);
   void CheckDomains(std::vector<std::string> folders);
   void CollectGarbage(std::set<std::string> domains_gone);
-  [[nodiscard]] base::Result<void> Remove(const GarbagePlan& garbage);
+  base::Result<void> Remove(const GarbagePlan& garbage);
   void LookUpClaim(const std::string& uid);
   void OnLookUp(const kubelet::ClaimName& claim, bool exists);
   void Rebuild();

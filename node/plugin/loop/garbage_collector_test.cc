@@ -59,10 +59,10 @@ class GarbageCollectorTest : public testing::Test {
     fs::remove_all(folder_, ignored);
   }
 
-  [[nodiscard]] std::string FolderOf(const std::string& domain) const {
+  std::string FolderOf(const std::string& domain) const {
     return settings_.Folder() + "/domains/" + domain;
   }
-  [[nodiscard]] bool Has(const std::string& domain) const { return fs::exists(FolderOf(domain)); }
+  bool Has(const std::string& domain) const { return fs::exists(FolderOf(domain)); }
 
   void Serve(RawServer::Connection& connection) {
     for (auto request = connection.ReadRequest(); !request.empty();
@@ -97,7 +97,7 @@ class GarbageCollectorTest : public testing::Test {
     state_->checkpoint_file.Unlock();
   }
   // Whether it becomes so.
-  [[nodiscard]] bool RunUntil(const std::function<bool(TimePoint next)>& is_so) {
+  bool RunUntil(const std::function<bool(TimePoint next)>& is_so) {
     return base::WaitUntil([&] {
       for (const auto& task : tasks_.Wait(std::chrono::milliseconds(10))) task();
       state_->LookAtNode();

@@ -28,7 +28,7 @@ class HostWatcher {
       : state_(state), own_hook_(std::move(own_hook)), reader_(std::move(reader)) {}
 
   void Turn();
-  [[nodiscard]] TimePoint next() const { return reading_ ? TimePoint::max() : next_; }
+  TimePoint next() const { return reading_ ? TimePoint::max() : next_; }
 
  private:
   struct Read {
@@ -38,14 +38,14 @@ class HostWatcher {
     std::string lacks = {};  // Which GPUs have no device node. Empty if all have one.
     bool has_gpu = true;     // At least one has, or none is needed.
   };
-  [[nodiscard]] static base::Result<Read> ReadAll(const Settings& settings, const HostPaths& paths,
-                                                  const std::string& hook);
+  static base::Result<Read> ReadAll(const Settings& settings, const HostPaths& paths,
+                                    const std::string& hook);
   void Take(base::Result<Read> read);
   void NoteError(bool is_of_fabric);
-  [[nodiscard]] base::Result<void> TakeOver(const Read& read);
+  base::Result<void> TakeOver(const Read& read);
   // Writes the device numbers of a driver that was loaded again into the CDI files of prepared
   // claims: their containers may start again in place.
-  [[nodiscard]] base::Result<void> RenumberClaims();
+  base::Result<void> RenumberClaims();
 
   PluginState& state_;
   const std::string own_hook_;  // Of the image.

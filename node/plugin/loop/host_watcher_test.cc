@@ -47,14 +47,14 @@ class HostWatcherTest : public fixtures::InFolder {
   static void SetGpus(const char* gpus) { ::setenv("STAND_IN_NVML_GPUS", gpus, 1); }
   void MakeGpu() { fs::create_symlink("/dev/null", Path("root/dev/nvidia0")); }
   // Returns after how long the watcher reads again.
-  [[nodiscard]] std::chrono::nanoseconds Read() {
+  std::chrono::nanoseconds Read() {
     watcher_->Turn();
     while (watcher_->next() == TimePoint::max()) {
       for (const auto& task : tasks_.Wait(seconds(30))) task();
     }
     return watcher_->next() - clock_.Now();
   }
-  [[nodiscard]] ino_t BaseSpecFile() const {
+  ino_t BaseSpecFile() const {
     struct stat file = {};
     EXPECT_EQ(::stat((settings_.cdi_folder + "/" + std::string(cdi::kBaseFile)).c_str(), &file), 0);
     return file.st_ino;

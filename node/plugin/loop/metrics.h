@@ -19,9 +19,7 @@ class Metrics {
  public:
   explicit Metrics(const std::string& node);
 
-  [[nodiscard]] std::shared_ptr<const prometheus::Collectable> collectable() const {
-    return registry_;
-  }
+  std::shared_ptr<const prometheus::Collectable> collectable() const { return registry_; }
 
   enum class Operation { kPrepare, kUnprepare };
   // An operation for a claim begins or ends.
@@ -37,8 +35,8 @@ class Metrics {
     prometheus::Histogram& seconds;
   };
   // `errors` names the counter of errors, and `help` describes it.
-  [[nodiscard]] OfOperation MakeOf(const std::string& name, const char* errors, const char* help);
-  [[nodiscard]] const OfOperation& Of(Operation operation) const {
+  OfOperation MakeOf(const std::string& name, const char* errors, const char* help);
+  const OfOperation& Of(Operation operation) const {
     return operation == Operation::kPrepare ? prepare_ : unprepare_;
   }
 

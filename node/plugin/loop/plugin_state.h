@@ -59,10 +59,10 @@ struct PluginState {
   // Returns whether an older instance still serves, and may have calls that wait.
   std::function<bool()> has_elder = [] { return false; };
 
-  [[nodiscard]] bool is_rebuilding() const {
+  bool is_rebuilding() const {
     return checkpoint_file.resumed().from == Resumed::From::kUnreadable;
   }
-  [[nodiscard]] HostPaths host_paths() const {
+  HostPaths host_paths() const {
     return {.driver_root = settings.driver_root,
             .library_folders = settings.library_folders,
             .devices = settings.DevicesPath(),
@@ -70,18 +70,18 @@ struct PluginState {
   }
   // Returns whether the driver's CDI file is as it was written. Before the host is read: whether a
   // CDI spec is there.
-  [[nodiscard]] bool HasDriverSpec() const;
+  bool HasDriverSpec() const;
   // Returns whether the driver differs from the one that was read. Then it is read soon.
-  [[nodiscard]] bool NoticeOtherDriver();
+  bool NoticeOtherDriver();
   // Returns whether the cache has the domain and it is not being deleted.
-  [[nodiscard]] bool IsAlive(const std::string& domain) const;
+  bool IsAlive(const std::string& domain) const;
   // Updates `node` from the watch.
   void LookAtNode();
   // Changes a label of the node. Calls `done` on the deciding thread. REQUIRES: `node` is set, and
   // not `node_writing`.
   void ChangeNodeLabel(LabelChange change, std::function<void(const base::Result<void>&)> done);
   // Replaces the checkpoint. REQUIRES: the checkpoint file is locked.
-  [[nodiscard]] base::Result<void> Save(Checkpoint next);
+  base::Result<void> Save(Checkpoint next);
 };
 
 }  // namespace plugin

@@ -13,7 +13,7 @@ class RepeatLimit {
   explicit RepeatLimit(base::BackoffPolicy policy) : policy_(policy) {}
 
   // Returns the earliest time of the next action.
-  [[nodiscard]] base::Clock::TimePoint next() const { return next_; }
+  base::Clock::TimePoint next() const { return next_; }
   void Count(base::Clock::TimePoint now) {
     // After such a long pause the next action counts as the first.
     if (now >= next_ + backoff_.delay()) backoff_.Reset();

@@ -102,17 +102,16 @@ class Probes {
   void SetService(const kubelet::Service* service) {
     service_.With([&](const auto*& current) { current = service; });
   }
-  [[nodiscard]] Result<void> Live() const {
+  Result<void> Live() const {
     return CheckService(&kubelet::Service::IsWell,
                         "another process replaced its sockets, or it hangs");
   }
-  [[nodiscard]] Result<void> Registered() const {
+  Result<void> Registered() const {
     return CheckService(&kubelet::Service::IsRegistered, "the kubelet has not registered it");
   }
 
  private:
-  [[nodiscard]] Result<void> CheckService(bool (kubelet::Service::*is_so)() const,
-                                          const char* wrong) const {
+  Result<void> CheckService(bool (kubelet::Service::*is_so)() const, const char* wrong) const {
     return service_.With([&](const kubelet::Service* service) -> Result<void> {
       if (service == nullptr) return base::Unavailable("the kubelet is not served");
       if (!(service->*is_so)()) return base::Unavailable(wrong);
@@ -157,13 +156,13 @@ class PluginProcess {
     service_.reset();
   }
 
-  [[nodiscard]] Result<void> Run(const std::stop_token& stop);
+  Result<void> Run(const std::stop_token& stop);
 
  private:
-  [[nodiscard]] Result<void> Prepare();
+  Result<void> Prepare();
   // Runs once the checkpoint is known.
-  [[nodiscard]] Result<void> Serve();
-  [[nodiscard]] TimePoint Turn();
+  Result<void> Serve();
+  TimePoint Turn();
   // Answers the calls that wait, while the next instance takes new ones. If told to retry, the
   // kubelet would do so only after a minute.
   void ServeOut();

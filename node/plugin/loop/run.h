@@ -17,7 +17,7 @@ namespace plugin {
 // Blocks until the frame's stop is requested and shutdown is complete, or until the kubelet cannot
 // be served: then the error says why and what to do. `reader` reads the host, and drops the
 // capabilities of its thread after the first complete read.
-[[nodiscard]] base::Result<void> Run(const Settings& settings, command_line::Frame& frame,
-                                     std::unique_ptr<base::SerialExecutor> reader);
+base::Result<void> Run(const Settings& settings, command_line::Frame& frame,
+                       std::unique_ptr<base::SerialExecutor> reader);
 
 }  // namespace plugin

@@ -17,14 +17,14 @@ class SlicePublisher {
   explicit SlicePublisher(PluginState& state) : state_(state) {}
 
   // Writes what is outdated. Returns when to call it again if nothing changes.
-  [[nodiscard]] TimePoint Turn();
+  TimePoint Turn();
 
  private:
   // Returns the slice to publish. Empty until node and host are known.
-  [[nodiscard]] std::optional<ResourceSlice> Wanted() const;
+  std::optional<ResourceSlice> Wanted() const;
   // Returns whether the server has the slice that was written last, and no other. If the server
   // cannot hold that slice, whether it has none.
-  [[nodiscard]] bool IsThere(const std::vector<kube::ObjectMeta>& found, TimePoint now);
+  bool IsThere(const std::vector<kube::ObjectMeta>& found, TimePoint now);
   void Write(const ResourceSlice& slice, std::string text, std::vector<kube::ObjectMeta> found);
   void LabelClique();
 

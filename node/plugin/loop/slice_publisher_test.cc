@@ -38,7 +38,7 @@ class OneSlice {
     slice_["spec"]["pool"]["generation"] = 7;
     Stored();
   }
-  [[nodiscard]] int writes() {
+  int writes() {
     const std::lock_guard lock(mutex_);
     return writes_;
   }
@@ -118,7 +118,7 @@ class SlicePublisherTest : public testing::Test {
     slice_.End();
   }
   // Whether it becomes so.
-  [[nodiscard]] bool RunUntil(const std::function<bool(TimePoint next)>& is_so) {
+  bool RunUntil(const std::function<bool(TimePoint next)>& is_so) {
     return base::WaitUntil([&] {
       for (const auto& task : tasks_.Wait(std::chrono::milliseconds(10))) task();
       return is_so(publisher_->Turn());

@@ -55,14 +55,14 @@ struct Finding {
 
 // Returns what is missing, in the order in which to fix it. Empty if nothing is. While pods hold
 // devices, no finding stops the plugin: only a running plugin can release them.
-[[nodiscard]] std::vector<Finding> Preflight(const NodeProbe& found);
+std::vector<Finding> Preflight(const NodeProbe& found);
 
 // Returns what NVIDIA's library and IMEX report, with the raw numbers, one line each. For reports
 // from machines that only their owner can access.
-[[nodiscard]] std::vector<std::string> FactsOf(const NodeProbe& found);
+std::vector<std::string> FactsOf(const NodeProbe& found);
 
 // Returns the version in the output of "nvidia-imex --version", such as "IMEX version is:
 // 580.95.05". Empty if there is none.
-[[nodiscard]] std::string ImexVersionIn(std::string_view output);
+std::string ImexVersionIn(std::string_view output);
 
 }  // namespace plugin

@@ -24,11 +24,11 @@ struct ProbeContext {
 
 // Returns what the node has. Runs nvidia-imex of the driver for its version, for at most 5 s.
 // Creates the folder of CDI specs if it does not exist, and changes nothing else.
-[[nodiscard]] NodeProbe ProbeNode(const ProbeContext& context);
+NodeProbe ProbeNode(const ProbeContext& context);
 
 // Probes every 2 s while something is missing that every channel needs, for as long as the settings
 // allow. Prints each finding once, and with `preflight_facts` also the driver's facts. Returns
 // kUnavailable if something is still missing.
-[[nodiscard]] base::Result<void> WaitForNode(const ProbeContext& context);
+base::Result<void> WaitForNode(const ProbeContext& context);
 
 }  // namespace plugin

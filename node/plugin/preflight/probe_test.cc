@@ -45,7 +45,7 @@ class ProbeNodeTest : public fixtures::InFolder {
     settings_.cdi_folder = Path("cdi");
   }
   ~ProbeNodeTest() override { ::unsetenv("STAND_IN_NVML_GPUS"); }
-  [[nodiscard]] ProbeContext Context() {
+  ProbeContext Context() {
     return {.settings = settings_,
             .clock = clock_,
             .runtime = [] { return std::string("containerd://2.1.4"); },

@@ -13,8 +13,7 @@ inline constexpr const char* kDriverProc = "/proc/driver/nvidia";
 
 // Returns the mount points below `folder`, the latest first. `mountinfo` is the text of
 // /proc/self/mountinfo, see proc(5).
-[[nodiscard]] std::vector<std::string> MountsBelow(std::string_view folder,
-                                                   const std::string& mountinfo);
+std::vector<std::string> MountsBelow(std::string_view folder, const std::string& mountinfo);
 
 // Unmounts everything below kDriverProc. Logs each mount that it cannot remove, with advice.
 void UnmountProcMasks(base::Logger& logger);

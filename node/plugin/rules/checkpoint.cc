@@ -134,11 +134,11 @@ class Summer {
     }
   }
   // Ends the text.
-  [[nodiscard]] std::uint32_t Sum() {
+  std::uint32_t Sum() {
     Hash("]");
     return hash_;
   }
-  [[nodiscard]] std::size_t size() const { return size_; }
+  std::size_t size() const { return size_; }
 
  private:
   void Hash(std::string_view text) {
@@ -196,6 +196,10 @@ struct Entry {
   std::string damage = {};  // Why a part of it is unreadable. Empty if all of it is readable.
 };
 
+base::Result<ClaimStatus> StatusOf(std::string_view entry) {
+  return ClaimStatus::Decode(TRY(OwnPart(json::SliceOf(entry, "status"))));
+}
+
 Entry DecodeEntry(std::string_view text, bool is_v1) {
   Entry entry;
   CheckpointClaim& claim = entry.claim;
@@ -203,7 +207,7 @@ Entry DecodeEntry(std::string_view text, bool is_v1) {
   claim.ns = json::TextOf(text, "namespace");
   claim.aborted_at = json::TextOf(text, "abortedAt");
   if (claim.aborted_at.empty()) claim.aborted_at = json::TextOf(text, "unpreparedAt");
-  const auto status = OwnPart(json::SliceOf(text, "status")).and_then(ClaimStatus::Decode);
+  const auto status = StatusOf(text);
   if (status) claim.status = *status;
   if (!status) entry.damage = status.error().message;
   const auto state =
@@ -395,12 +399,14 @@ Resumed Resume(const std::optional<std::string>& text, const std::string& boot_i
     resumed.from = Resumed::From::kOtherBoot;
     return resumed;
   }
-  const auto read = parts.and_then([&](const Parts& whole) {
-    return ForEachEntry(whole, [&](const std::string& uid, Entry entry) {
+  const auto read_entries = [&]() -> base::Result<void> {
+    if (!parts) return tl::unexpected(parts.error());
+    return ForEachEntry(*parts, [&](const std::string& uid, Entry entry) {
       if (!entry.damage.empty()) resumed.damaged.push_back(uid + ": " + entry.damage);
       resumed.checkpoint.claims.insert_or_assign(uid, std::move(entry.claim));
     });
-  });
+  };
+  const auto read = read_entries();
   resumed.from = read ? Resumed::From::kThisBoot : Resumed::From::kUnreadable;
   if (!read) {
     resumed.checkpoint.claims.clear();

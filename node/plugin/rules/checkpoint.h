@@ -65,16 +65,16 @@ struct Checkpoint {
 inline constexpr std::size_t kStatusesMax = std::size_t{8} << 20U;
 
 // Returns the reference's checksum: FNV-1a over Go's printed form of the list of bytes.
-[[nodiscard]] std::uint32_t Checksum(std::string_view json);
+std::uint32_t Checksum(std::string_view json);
 
-[[nodiscard]] std::string Encode(const Checkpoint& checkpoint);
+std::string Encode(const Checkpoint& checkpoint);
 
 // Returns kInvalid, with the reason, if the text is torn, changed, or not a checkpoint, or if an
 // entry is unreadable.
-[[nodiscard]] base::Result<Checkpoint> DecodeCheckpoint(std::string_view text);
+base::Result<Checkpoint> DecodeCheckpoint(std::string_view text);
 
 // Returns kInvalid, with the reason, if a plugin that reads `text` would not find this checkpoint.
-[[nodiscard]] base::Result<void> CheckReadable(std::string_view text, const Checkpoint& checkpoint);
+base::Result<void> CheckReadable(std::string_view text, const Checkpoint& checkpoint);
 
 // The state with which a plugin starts.
 struct Resumed {
@@ -94,6 +94,6 @@ struct Resumed {
 };
 // `text` is the file's content. Empty if there is no file. Of a text from another boot only the ID
 // of that boot is read.
-[[nodiscard]] Resumed Resume(const std::optional<std::string>& text, const std::string& boot_id);
+Resumed Resume(const std::optional<std::string>& text, const std::string& boot_id);
 
 }  // namespace plugin

@@ -26,8 +26,7 @@ Result<ClaimToPrepare> DecodeResourceClaim(std::string_view text) {
     return Invalid("UID \"" + json::OneLine(claim.uid, kShownMax) + "\" is not a UID");
   }
   const auto own = OwnPart(status);
-  const auto decoded =
-      own.and_then([](const std::string& part) { return ClaimStatus::Decode(part); });
+  const auto decoded = own ? ClaimStatus::Decode(*own) : tl::unexpected(own.error());
   if (!decoded) {
     claim.wanted = tl::unexpected(decoded.error());
     return claim;

@@ -20,6 +20,6 @@ struct ClaimToPrepare {
 
 // Decodes `text`, the object as the API server returns it. Reads past what is for other drivers.
 // Returns kInvalid if it is not a claim.
-[[nodiscard]] base::Result<ClaimToPrepare> DecodeResourceClaim(std::string_view text);
+base::Result<ClaimToPrepare> DecodeResourceClaim(std::string_view text);
 
 }  // namespace plugin

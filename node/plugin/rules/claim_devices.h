@@ -15,10 +15,10 @@ struct ClaimDevices {
   PreparedGroup group = {};  // For the checkpoint and the kubelet.
 };
 // Returns the devices of the claim with this UID. `domain` is the domain that `wanted` names.
-[[nodiscard]] ClaimDevices ClaimDevicesOf(const NodeIdentity& self, const std::string& uid,
-                                          const Wanted& wanted, const DomainIdentity& domain);
+ClaimDevices ClaimDevicesOf(const NodeIdentity& self, const std::string& uid, const Wanted& wanted,
+                            const DomainIdentity& domain);
 
 // Returns the spec of a prepared claim with the device numbers of the driver that is loaded now.
-[[nodiscard]] cdi::Spec WithDeviceNumbers(const NodeIdentity& self, cdi::Spec spec);
+cdi::Spec WithDeviceNumbers(const NodeIdentity& self, cdi::Spec spec);
 
 }  // namespace plugin

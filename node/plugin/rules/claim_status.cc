@@ -39,7 +39,7 @@ tl::unexpected<base::Error> RefuseLarger(const std::string& bound) {
 // Collects JSON up to a bound.
 class BoundedText {
  public:
-  [[nodiscard]] bool is_full() const { return text_.size() > kStatusBytesMax; }
+  bool is_full() const { return text_.size() > kStatusBytesMax; }
   void Add(std::string_view text) {
     if (!is_full()) text_ += text;
   }
@@ -60,7 +60,7 @@ class BoundedText {
     Add(name);
     Add(value);
   }
-  [[nodiscard]] std::string Take() { return std::move(text_); }
+  std::string Take() { return std::move(text_); }
 
  private:
   std::string text_;

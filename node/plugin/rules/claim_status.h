@@ -39,7 +39,7 @@ struct DeviceName {
   friend bool operator==(const DeviceName&, const DeviceName&) = default;
 };
 inline constexpr std::int64_t kChannels = 2048;
-[[nodiscard]] std::optional<DeviceName> ParseDeviceName(std::string_view name);
+std::optional<DeviceName> ParseDeviceName(std::string_view name);
 
 // The allocated device of this driver, and its configuration. A configuration of the claim takes
 // precedence over one of the class; among several of one kind the last one does.
@@ -53,26 +53,26 @@ struct Wanted {
 // Returns the part of `status` that is for this driver, as JSON: its results and configurations in
 // the allocation, and what tells one allocation from another: node selector, time, and consumers.
 // Returns kInvalid, with a message for the user, if it exceeds a bound.
-[[nodiscard]] base::Result<std::string> OwnPart(std::string_view status);
+base::Result<std::string> OwnPart(std::string_view status);
 
 // Returns what an own part wants. Returns kInvalid, with a message for the user, if this driver
 // cannot prepare it; no retry helps.
-[[nodiscard]] base::Result<Wanted> WantedBy(std::string_view own_part, Decoding decoding);
+base::Result<Wanted> WantedBy(std::string_view own_part, Decoding decoding);
 
 // An own part. Copies share it.
 class ClaimStatus {
  public:
   ClaimStatus() = default;  // Without an allocation. An entry from before 25.3 has no other.
   // Returns kInvalid if `own_part` is not JSON, or exceeds the bound with Go's escapes.
-  [[nodiscard]] static base::Result<ClaimStatus> Decode(std::string_view own_part);
+  static base::Result<ClaimStatus> Decode(std::string_view own_part);
 
   // JSON as Go's types for a claim's status encode it: members in the order of their structs, no
   // empty optional member, no unknown member. The reference computes its checksum over the decoded
   // types, and rejects its own file if the text differs.
-  [[nodiscard]] const std::string& text() const;
-  [[nodiscard]] bool is_allocated() const;
+  const std::string& text() const;
+  bool is_allocated() const;
   // What it wants, decoded leniently.
-  [[nodiscard]] const base::Result<Wanted>& wanted() const;
+  const base::Result<Wanted>& wanted() const;
 
   friend bool operator==(const ClaimStatus& one, const ClaimStatus& other) {
     return one.text() == other.text();

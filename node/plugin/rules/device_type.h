@@ -6,7 +6,7 @@
 namespace plugin {
 
 enum class DeviceType { kChannel, kDaemon };
-[[nodiscard]] constexpr std::string_view NameOf(DeviceType type) {
+constexpr std::string_view NameOf(DeviceType type) {
   return type == DeviceType::kChannel ? "channel" : "daemon";
 }
 

@@ -44,18 +44,17 @@ struct GarbagePlan {
 };
 
 // Returns the domains that claims in the checkpoint use.
-[[nodiscard]] std::set<std::string> UsedDomains(const Checkpoint& checkpoint);
+std::set<std::string> UsedDomains(const Checkpoint& checkpoint);
 
 // Returns what to remove. Keeps everything of a claim that is in the checkpoint: a claim is written
 // there before anything else is written for it.
-[[nodiscard]] GarbagePlan FindGarbage(const NodeIdentity& self, const Checkpoint& checkpoint,
-                                      const NodeResidue& residue);
+GarbagePlan FindGarbage(const NodeIdentity& self, const Checkpoint& checkpoint,
+                        const NodeResidue& residue);
 
 // Returns a checkpoint that replaces an unreadable one, made from the claims that the API server
 // has for this node, and from the CDI specs. A claim without a fabric has no spec: it counts as
 // started if the node's label has its domain.
-[[nodiscard]] Checkpoint Rebuild(const NodeIdentity& self, const std::string& boot_id,
-                                 const std::vector<ClaimToPrepare>& claims,
-                                 const NodeResidue& residue);
+Checkpoint Rebuild(const NodeIdentity& self, const std::string& boot_id,
+                   const std::vector<ClaimToPrepare>& claims, const NodeResidue& residue);
 
 }  // namespace plugin

@@ -8,9 +8,9 @@
 namespace plugin {
 
 // Returns compact JSON. Members keep their order.
-[[nodiscard]] std::string GoJson(const json::Value& value);
+std::string GoJson(const json::Value& value);
 
 // Returns `status` of a ResourceClaim (v1) as Go's types hold it, with the members of OwnPart().
-[[nodiscard]] json::Value CanonicalClaimStatus(const json::Value& status);
+json::Value CanonicalClaimStatus(const json::Value& status);
 
 }  // namespace plugin

@@ -25,7 +25,7 @@ struct OpaqueConfig {
 
 // Returns whether `text` has the form of a UID: "73de0384-716f-480e-8caa-00bce7016114". UIDs become
 // part of paths, names and labels.
-[[nodiscard]] bool IsUid(std::string_view text);
+bool IsUid(std::string_view text);
 
 enum class Decoding {
   kStrict,   // To prepare: an unknown field may matter, so it is an error.
@@ -33,6 +33,6 @@ enum class Decoding {
 };
 
 // Returns kInvalid, with the field, if it is not a configuration of this driver.
-[[nodiscard]] base::Result<OpaqueConfig> DecodeConfig(json::View parameters, Decoding decoding);
+base::Result<OpaqueConfig> DecodeConfig(json::View parameters, Decoding decoding);
 
 }  // namespace plugin

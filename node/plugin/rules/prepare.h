@@ -107,24 +107,23 @@ using ClaimStep = std::variant<CheckpointStarted, LabelNode, CreateDomainFolder,
 
 // Returns a wait for `what` while the kubelet still waits for the call, and afterwards an answer
 // with `what` as the error.
-[[nodiscard]] ClaimStep WaitFor(const NodeObservation& observed, std::string what);
+ClaimStep WaitFor(const NodeObservation& observed, std::string what);
 
 // StartedClaim() returns the checkpoint entry of a claim that is started. Abort() marks an entry as
 // aborted. Its time has whole seconds: those of `now`, or the next one if an older instance serves.
-[[nodiscard]] CheckpointClaim StartedClaim(const ClaimToPrepare& claim);
+CheckpointClaim StartedClaim(const ClaimToPrepare& claim);
 void Abort(CheckpointClaim& entry, const CheckpointAborted& step, base::Clock::WallTime now);
 
 // Returns the next step to prepare the claim with this UID. `claim` is null until it is read.
 // Returns FetchClaim only if `claim` is null and needed.
-[[nodiscard]] ClaimStep Prepare(const NodeIdentity& self, const std::string& uid,
-                                const ClaimToPrepare* claim, const Checkpoint& checkpoint,
-                                const NodeObservation& observed);
+ClaimStep Prepare(const NodeIdentity& self, const std::string& uid, const ClaimToPrepare* claim,
+                  const Checkpoint& checkpoint, const NodeObservation& observed);
 // Returns the next step to unprepare it. Ignores `observed.domain`.
-[[nodiscard]] ClaimStep Unprepare(const NodeIdentity& self, const std::string& uid,
-                                  const Checkpoint& checkpoint, const NodeObservation& observed);
+ClaimStep Unprepare(const NodeIdentity& self, const std::string& uid, const Checkpoint& checkpoint,
+                    const NodeObservation& observed);
 
 // Returns whether the claim's answer names devices of CDI files.
-[[nodiscard]] bool NamesCdiDevices(const CheckpointClaim& claim);
+bool NamesCdiDevices(const CheckpointClaim& claim);
 
 // The use of a claim in the checkpoint.
 struct Use {
@@ -132,10 +131,9 @@ struct Use {
   std::string domain = {};
 };
 // Empty if the entry has no such information.
-[[nodiscard]] std::optional<Use> UseOf(const CheckpointClaim& claim);
+std::optional<Use> UseOf(const CheckpointClaim& claim);
 // Returns whether a claim other than `but` needs the node's label to have this domain. An entry
 // that does not tell its use may need any domain.
-[[nodiscard]] bool IsLabelNeeded(const std::string& domain, const std::string& but,
-                                 const Checkpoint& checkpoint);
+bool IsLabelNeeded(const std::string& domain, const std::string& but, const Checkpoint& checkpoint);
 
 }  // namespace plugin

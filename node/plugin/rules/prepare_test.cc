@@ -86,7 +86,7 @@ struct Node {
                            .called = base::ParseTime("2026-11-23T03:00:00Z").value()};
   Kinds done = {};
 
-  [[nodiscard]] NodeObservation See(const std::string& uid) const {
+  NodeObservation See(const std::string& uid) const {
     NodeObservation observed = known;
     observed.node_domain = label;
     observed.is_ready = is_ready;
@@ -98,19 +98,19 @@ struct Node {
     return observed;
   }
 
-  [[nodiscard]] Checkpoint SeenCheckpoint() const {
+  Checkpoint SeenCheckpoint() const {
     Checkpoint seen = checkpoint;
     if (daemon) seen.claims["daemon"] = *daemon;
     return seen;
   }
 
-  [[nodiscard]] ClaimStep PrepareStep(const ClaimToPrepare& claim) const {
+  ClaimStep PrepareStep(const ClaimToPrepare& claim) const {
     return Prepare(self, claim.uid, &claim, SeenCheckpoint(), See(claim.uid));
   }
-  [[nodiscard]] ClaimStep PrepareUnread(const std::string& uid) const {
+  ClaimStep PrepareUnread(const std::string& uid) const {
     return Prepare(self, uid, nullptr, SeenCheckpoint(), See(uid));
   }
-  [[nodiscard]] ClaimStep UnprepareStep(const std::string& uid) const {
+  ClaimStep UnprepareStep(const std::string& uid) const {
     return Unprepare(self, uid, SeenCheckpoint(), See(uid));
   }
 

@@ -13,7 +13,7 @@ namespace plugin {
 // Versions of the API, in the order of kube::kDraVersions: newest first. Kubernetes 1.32 and later
 // serve at least one of them.
 enum class SliceApi { kV1, kV1Beta2, kV1Beta1 };
-[[nodiscard]] std::string_view NameOf(SliceApi api);  // "v1".
+std::string_view NameOf(SliceApi api);  // "v1".
 
 // Why no device of the node may be allocated. Kept as a taint: its value and its time.
 struct DeviceError {
@@ -32,15 +32,14 @@ struct ResourceSlice {
 };
 
 // Returns the object to create. The server generates its name.
-[[nodiscard]] json::Value Render(const ResourceSlice& slice, SliceApi api);
+json::Value Render(const ResourceSlice& slice, SliceApi api);
 
 // Returns since when the devices of the server's `object` have the taint of such an error. Empty if
 // they have none.
-[[nodiscard]] std::optional<std::string> ErrorSince(json::View object, SliceApi version,
-                                                    DeviceError::Of error);
+std::optional<std::string> ErrorSince(json::View object, SliceApi version, DeviceError::Of error);
 
 // Returns whether the server's `object` has the content of `slice`. False if the server dropped a
 // field, such as a taint.
-[[nodiscard]] bool HasContentOf(json::View object, const ResourceSlice& slice, SliceApi api);
+bool HasContentOf(json::View object, const ResourceSlice& slice, SliceApi api);
 
 }  // namespace plugin

@@ -19,11 +19,11 @@ class ManualClock final : public Clock {
       : wall_(wall), step_(step) {}
 
   void Advance(std::chrono::nanoseconds by) { passed_ += by.count(); }
-  [[nodiscard]] TimePoint Now() const override {
+  TimePoint Now() const override {
     const std::chrono::nanoseconds passed(passed_.fetch_add(step_.count()));
     return TimePoint(std::chrono::hours(1)) + passed + step_;
   }
-  [[nodiscard]] WallTime Wall() const override {
+  WallTime Wall() const override {
     const std::chrono::nanoseconds passed(passed_.load());
     return wall_ + std::chrono::floor<std::chrono::microseconds>(passed);
   }

@@ -10,13 +10,13 @@ namespace base {
 constexpr std::chrono::minutes kHangs{2};
 
 // For calls that take the time of their end.
-[[nodiscard]] inline std::chrono::system_clock::time_point HangEnd() {
+inline std::chrono::system_clock::time_point HangEnd() {
   return std::chrono::system_clock::now() + kHangs;
 }
 
 // Looks again and again. Returns whether `condition` came to hold.
 template <typename Condition>
-[[nodiscard]] bool WaitUntil(Condition condition) {
+bool WaitUntil(Condition condition) {
   const auto end = std::chrono::steady_clock::now() + kHangs;
   for (int looks = 0; !condition(); ++looks) {
     if (std::chrono::steady_clock::now() > end) return false;

@@ -21,10 +21,9 @@ class CertificateAuthority {
   CertificateAuthority(const CertificateAuthority&) = delete;
   CertificateAuthority& operator=(const CertificateAuthority&) = delete;
 
-  [[nodiscard]] const std::string& pem() const { return pem_; }
+  const std::string& pem() const { return pem_; }
   // `alternative_names` are in OpenSSL's format: "DNS:a.example,IP:127.0.0.1".
-  [[nodiscard]] Certificate Issue(const std::string& name,
-                                  const std::string& alternative_names) const;
+  Certificate Issue(const std::string& name, const std::string& alternative_names) const;
 
  private:
   struct State;

@@ -22,7 +22,7 @@ class FakeCredentials final : public Credentials {
   void Invalidate() override {
     invalidations_.With([](std::size_t& count) { ++count; });
   }
-  [[nodiscard]] std::size_t invalidations() const {
+  std::size_t invalidations() const {
     return invalidations_.With([](const std::size_t& count) { return count; });
   }
 

@@ -37,16 +37,16 @@ class RawClient {
     ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
   }
   // Waits for the first bytes of an answer, and leaves them unread. Empty if there are none.
-  [[nodiscard]] std::string Peek() const { return Receive(MSG_PEEK); }
+  std::string Peek() const { return Receive(MSG_PEEK); }
   // Returns all bytes until the server closes.
-  [[nodiscard]] std::string ReadAll() const {
+  std::string ReadAll() const {
     std::string all;
     for (std::string some = Receive(0); !some.empty(); some = Receive(0)) all += some;
     return all;
   }
 
  private:
-  [[nodiscard]] std::string Receive(int flags) const {
+  std::string Receive(int flags) const {
     std::array<char, 4096> bytes = {};
     const ssize_t count = ::recv(fd_, bytes.data(), bytes.size(), flags);
     return {bytes.data(), static_cast<std::size_t>(count > 0 ? count : 0)};

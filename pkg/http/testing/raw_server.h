@@ -20,14 +20,14 @@ class RawServer {
   class Connection {
    public:
     // Returns the next whole request, head and body. Empty if the client has closed.
-    [[nodiscard]] std::string ReadRequest();
+    std::string ReadRequest();
     void Write(std::string_view bytes);
     // Blocks until the client closes.
     void WaitForClose();
     // Closes with RST instead of FIN.
     void Reset();
     // For tests that use the socket directly, for example with TLS.
-    [[nodiscard]] int fd() const { return fd_; }
+    int fd() const { return fd_; }
 
     const int number;  // Of the connection, from 0.
 
@@ -35,7 +35,7 @@ class RawServer {
     friend class RawServer;
     Connection(RawServer& server, int fd, int its_number)
         : number(its_number), server_(server), fd_(fd) {}
-    [[nodiscard]] bool ReadMore();
+    bool ReadMore();
 
     RawServer& server_;
     const int fd_;
@@ -50,11 +50,11 @@ class RawServer {
   RawServer(const RawServer&) = delete;
   RawServer& operator=(const RawServer&) = delete;
 
-  [[nodiscard]] int port() const { return port_; }
-  [[nodiscard]] std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
+  int port() const { return port_; }
+  std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
   // All requests that were read, in the order in which they became complete.
-  [[nodiscard]] std::vector<std::string> requests() const;
-  [[nodiscard]] int connections() const;
+  std::vector<std::string> requests() const;
+  int connections() const;
 
  private:
   struct State {
@@ -74,6 +74,6 @@ class RawServer {
 };
 
 // Returns a whole reply. `headers` is empty, or lines that each end in "\r\n".
-[[nodiscard]] std::string Reply(int status, std::string_view body, std::string_view headers = "");
+std::string Reply(int status, std::string_view body, std::string_view headers = "");
 
 }  // namespace http::testing

@@ -34,7 +34,7 @@ class AccessReviews {
 
   // Sends a TokenReview, and a SubjectAccessReview for the verb `get` on the path. Returns an Error
   // if the API server did not answer; the token is then neither allowed nor refused.
-  [[nodiscard]] base::Result<AccessVerdict> Check(const std::string& token);
+  base::Result<AccessVerdict> Check(const std::string& token);
 
  private:
   struct Kept {
@@ -42,7 +42,7 @@ class AccessReviews {
     base::Clock::TimePoint until = {};
   };
 
-  [[nodiscard]] base::Result<AccessVerdict> ReviewToken(const std::string& token);
+  base::Result<AccessVerdict> ReviewToken(const std::string& token);
   void Keep(const std::string& digest, const AccessVerdict& verdict);
 
   const std::string path_;

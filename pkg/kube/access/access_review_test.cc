@@ -39,7 +39,7 @@ class AccessReviewsTest : public ::testing::Test {
     EXPECT_TRUE(verdict) << verdict.error().message;
     return verdict ? verdict->access : Access::kAllowed;
   }
-  [[nodiscard]] std::size_t Asked() const { return api_server_.asked.size(); }
+  std::size_t Asked() const { return api_server_.asked.size(); }
 
   Script api_server_;
   base::ManualClock clock_;

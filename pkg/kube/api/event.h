@@ -17,7 +17,7 @@ struct ObjectReference {
   friend auto operator<=>(const ObjectReference&, const ObjectReference&) = default;
 };
 
-[[nodiscard]] inline ObjectReference ReferenceTo(const Resource& resource, const ObjectMeta& meta) {
+inline ObjectReference ReferenceTo(const Resource& resource, const ObjectMeta& meta) {
   return {.api_version = resource.ApiVersion(),
           .kind = resource.kind,
           .key = meta.key,

@@ -21,7 +21,7 @@ struct ObjectKey {
   friend auto operator<=>(const ObjectKey&, const ObjectKey&) = default;
 };
 // Returns "ns/name", or "name" if `ns` is empty.
-[[nodiscard]] std::string ToString(const ObjectKey& key);
+std::string ToString(const ObjectKey& key);
 
 struct OwnerReference {
   std::string api_version = {};
@@ -47,12 +47,12 @@ struct ObjectMeta {
   bool is_whole = true;  // Has all finalizers and owners; see KeepFew().
   friend bool operator==(const ObjectMeta&, const ObjectMeta&) = default;
 
-  [[nodiscard]] const OwnerReference* ControllerOwner() const;
-  [[nodiscard]] bool HasFinalizer(std::string_view name) const;
+  const OwnerReference* ControllerOwner() const;
+  bool HasFinalizer(std::string_view name) const;
 };
 
 // Reads `object`.metadata. kInvalid if name, uid or resourceVersion is missing.
-[[nodiscard]] base::Result<ObjectMeta> DecodeMeta(json::View object);
+base::Result<ObjectMeta> DecodeMeta(json::View object);
 
 // Bounds the memory that the author of an object can use. Keeps the finalizer `ours` and the first
 // 8 others; the owner that is the controller, the first 1,000 owners of kind `many`, and the first
@@ -69,12 +69,12 @@ struct Condition {
   std::string last_transition_time = {};
   friend bool operator==(const Condition&, const Condition&) = default;
 };
-[[nodiscard]] Condition DecodeCondition(json::View condition);
-[[nodiscard]] json::Value Encode(const Condition& condition);
+Condition DecodeCondition(json::View condition);
+json::Value Encode(const Condition& condition);
 
 // Returns whether resourceVersion `a` is older than `b`. False if they are equal, or if one is not
 // well formed: decimal, no leading zero, at most 39 digits.
-[[nodiscard]] bool IsOlder(std::string_view a, std::string_view b);
-[[nodiscard]] bool IsWellFormedVersion(std::string_view version);
+bool IsOlder(std::string_view a, std::string_view b);
+bool IsWellFormedVersion(std::string_view version);
 
 }  // namespace kube

@@ -9,18 +9,18 @@ namespace kube {
 
 // Returns whether `text` is a label value: empty, or up to 63 letters, digits, '-', '_' and '.',
 // with a letter or digit at both ends.
-[[nodiscard]] bool IsLabelValue(std::string_view text);
+bool IsLabelValue(std::string_view text);
 
 // Returns whether `text` is a label key, such as "example.com/rank": a label value that is not
 // empty, with an optional DNS subdomain and '/' before it.
-[[nodiscard]] bool IsLabelKey(std::string_view text);
+bool IsLabelKey(std::string_view text);
 
 // Returns whether `text` is a DNS subdomain, such as a node name: up to 253 lower-case letters,
 // digits, '-' and '.'. Each part between dots has a letter or digit at both ends.
-[[nodiscard]] bool IsDnsSubdomain(std::string_view text);
+bool IsDnsSubdomain(std::string_view text);
 
 // Returns whether `text` is a DNS label, such as a namespace name: up to 63 lower-case letters,
 // digits and '-', with a letter or digit at both ends.
-[[nodiscard]] bool IsDnsLabel(std::string_view text);
+bool IsDnsLabel(std::string_view text);
 
 }  // namespace kube

@@ -18,13 +18,9 @@ struct Resource {
   friend auto operator<=>(const Resource&, const Resource&) = default;
 
   // Returns "v1" or "apps/v1".
-  [[nodiscard]] std::string ApiVersion() const {
-    return group.empty() ? version : group + "/" + version;
-  }
+  std::string ApiVersion() const { return group.empty() ? version : group + "/" + version; }
   // Returns "nodes" or "daemonsets.apps", as RBAC names it.
-  [[nodiscard]] std::string QualifiedName() const {
-    return group.empty() ? plural : plural + "." + group;
-  }
+  std::string QualifiedName() const { return group.empty() ? plural : plural + "." + group; }
 };
 
 inline const Resource kNodes = {"", "v1", "nodes", "Node", false};

@@ -46,11 +46,9 @@ class Walk {
     return items;
   }
 
-  [[nodiscard]] std::size_t at() const { return at_; }
-  [[nodiscard]] bool AtEnd() const {
-    return text_.find_first_not_of(" \t\r\n", at_) == std::string_view::npos;
-  }
-  [[nodiscard]] bool NextIs(char c) {
+  std::size_t at() const { return at_; }
+  bool AtEnd() const { return text_.find_first_not_of(" \t\r\n", at_) == std::string_view::npos; }
+  bool NextIs(char c) {
     at_ = std::min(text_.find_first_not_of(" \t\r\n", at_), text_.size());
     return at_ < text_.size() && text_[at_] == c;
   }

@@ -20,6 +20,6 @@ struct ListPage {
 };
 
 // Returns kInvalid if `body` is not a JSON object. `body` outlives the page.
-[[nodiscard]] base::Result<ListPage> ReadListPage(std::string_view body);
+base::Result<ListPage> ReadListPage(std::string_view body);
 
 }  // namespace kube

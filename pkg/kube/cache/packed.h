@@ -31,8 +31,8 @@ template <typename T>
 class SharedForm {
  public:
   explicit SharedForm(T object) : object_(std::make_shared<const T>(std::move(object))) {}
-  [[nodiscard]] KeyView key() const { return {object_->meta.key.ns, object_->meta.key.name}; }
-  [[nodiscard]] std::shared_ptr<const T> Open() const { return object_; }
+  KeyView key() const { return {object_->meta.key.ns, object_->meta.key.name}; }
+  std::shared_ptr<const T> Open() const { return object_; }
 
  private:
   std::shared_ptr<const T> object_;
@@ -82,7 +82,7 @@ class Packer {
     Number(values.size());
     for (T& value : values) (*this)(value);
   }
-  [[nodiscard]] const std::string& bytes() const { return bytes_; }
+  const std::string& bytes() const { return bytes_; }
 
  private:
   void Number(std::uint64_t number) {
@@ -148,7 +148,7 @@ class Unpacker {
     for (T& value : values) (*this)(value);
   }
   // Returns the ObjectKey at the start. The view lives as long as the bytes.
-  [[nodiscard]] KeyView Key() {
+  KeyView Key() {
     const std::string_view ns = Take(Number() >> 1U);
     const std::string_view name = Take(Number() >> 1U);
     return {.ns = ns, .name = name};
@@ -198,8 +198,8 @@ class PackedForm {
     std::ranges::copy(bytes, block.get());
     bytes_ = block;
   }
-  [[nodiscard]] KeyView key() const { return packing::Unpacker(bytes_.get()).Key(); }
-  [[nodiscard]] std::shared_ptr<const T> Open() const {
+  KeyView key() const { return packing::Unpacker(bytes_.get()).Key(); }
+  std::shared_ptr<const T> Open() const {
     auto object = std::make_shared<T>();
     packing::Unpacker(bytes_.get())(*object);
     return object;

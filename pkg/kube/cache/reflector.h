@@ -86,7 +86,7 @@ struct ReflectorOptions {
 };
 
 // Returns the options to read the one object with this key.
-[[nodiscard]] inline ReflectorOptions OneNamed(const Resource& resource, const ObjectKey& key) {
+inline ReflectorOptions OneNamed(const Resource& resource, const ObjectKey& key) {
   return {.resource = resource, .ns = key.ns, .field_selector = "metadata.name=" + key.name};
 }
 
@@ -107,7 +107,7 @@ class Reflector {
   Reflector(ReflectorOptions options, ReflectorSink& sink, base::Random& random,
             base::Logger& logger);
 
-  [[nodiscard]] Next Poll(base::Clock::TimePoint now);
+  Next Poll(base::Clock::TimePoint now);
 
   // Takes the reply to a kSend. For a kStream: the reply if its status was not 200, or the error if
   // there was no reply.
@@ -115,7 +115,7 @@ class Reflector {
   // Takes bytes of a kStream's 200 body, split anywhere. An optional call without bytes means that
   // the 200 has arrived. Returns false if the stream is over: the caller must drop it and call
   // Poll().
-  [[nodiscard]] bool OnStreamData(base::Clock::TimePoint now, std::string_view bytes);
+  bool OnStreamData(base::Clock::TimePoint now, std::string_view bytes);
   // Ends the stream of a 200. `result` is an error if the connection failed. Ignored after a false.
   void OnStreamEnd(base::Clock::TimePoint now, const base::Result<void>& result);
 
@@ -126,29 +126,27 @@ class Reflector {
   // Returns when the sink was last known to match the collection: `now` while a watch is open, but
   // at most 5 minutes after the last proof. Empty if no list was read. A stalled watch counts as
   // open until Poll() abandons it.
-  [[nodiscard]] std::optional<base::Clock::TimePoint> CurrentAsOf(base::Clock::TimePoint now) const;
+  std::optional<base::Clock::TimePoint> CurrentAsOf(base::Clock::TimePoint now) const;
   // Returns whether a watch has been open for one second. Events that the store missed before
   // arrive within that second.
-  [[nodiscard]] bool HasCaughtUp(base::Clock::TimePoint now) const;
+  bool HasCaughtUp(base::Clock::TimePoint now) const;
   // Returns whether the reflector has read a list to its end.
-  [[nodiscard]] bool HasSynced() const { return has_synced_; }
-  [[nodiscard]] const ReflectorProblem& problem() const { return problem_; }
+  bool HasSynced() const { return has_synced_; }
+  const ReflectorProblem& problem() const { return problem_; }
   // Returns since when reads fail. Empty while they succeed, and before the first one has ended.
-  [[nodiscard]] std::optional<base::Clock::TimePoint> failing_since() const {
-    return failing_since_;
-  }
+  std::optional<base::Clock::TimePoint> failing_since() const { return failing_since_; }
   // Returns whether the server serves the resource. False once discovery listed it in none of
   // `versions`, until it is listed or read again. Without `versions` discovery is not asked.
-  [[nodiscard]] bool IsServed() const { return is_served_; }
-  [[nodiscard]] const ReflectorOptions& options() const { return options_; }
+  bool IsServed() const { return is_served_; }
+  const ReflectorOptions& options() const { return options_; }
   // The resource in the version that the reflector reads now.
-  [[nodiscard]] const Resource& resource() const { return resource_; }
+  const Resource& resource() const { return resource_; }
   // How often the reflector began a list and a watch, since the start.
-  [[nodiscard]] std::uint64_t lists() const { return lists_; }
-  [[nodiscard]] std::uint64_t watches() const { return watches_; }
+  std::uint64_t lists() const { return lists_; }
+  std::uint64_t watches() const { return watches_; }
   // How often a list or an object of a watch was older than what the reflector had seen, which the
   // server promises not to send. It is so after a restore of etcd. Bookmarks do not count.
-  [[nodiscard]] std::uint64_t versions_gone_back() const { return versions_gone_back_; }
+  std::uint64_t versions_gone_back() const { return versions_gone_back_; }
 
  private:
   using TimePoint = base::Clock::TimePoint;
@@ -173,28 +171,28 @@ class Reflector {
   enum class Then { kListAgain, kGoOn };
   enum class HealedBy { kList, kOpenStream, kFrame };  // The event that ends a problem.
 
-  [[nodiscard]] bool HasVersions() const { return !options_.versions.empty(); }
-  [[nodiscard]] http::Request Start(TimePoint now);
-  [[nodiscard]] http::Request StartWatch(TimePoint now);
+  bool HasVersions() const { return !options_.versions.empty(); }
+  http::Request Start(TimePoint now);
+  http::Request StartWatch(TimePoint now);
   void OnStall(TimePoint now);
-  [[nodiscard]] bool LacksProof(TimePoint now) const;
+  bool LacksProof(TimePoint now) const;
   void EndWithoutProof(TimePoint now);
   void OnDiscovery(TimePoint now, const base::Result<http::Response>& reply);
   void OnNotServed(TimePoint now, const base::Error& error);
   void OnListError(TimePoint now, const base::Error& error);
   void OnWatchError(TimePoint now, const base::Error& error, Then then);
   void OnListReply(TimePoint now, const http::Response& reply);
-  [[nodiscard]] base::Result<void> TakePage(Listing& list, std::string_view body);
+  base::Result<void> TakePage(Listing& list, std::string_view body);
   void OnGone(TimePoint now, const base::Error& error);
   void OnCut(std::chrono::nanoseconds lived, const base::Error& error);
   void Prosper(TimePoint now, const Watching& watch);
   void EndStream(TimePoint now, const base::Error& error, Then then);
-  [[nodiscard]] bool OnFrame(TimePoint now, Watching& watch, std::string_view frame);
-  [[nodiscard]] base::Result<void> TakeEvent(TimePoint now, json::View event);
+  bool OnFrame(TimePoint now, Watching& watch, std::string_view frame);
+  base::Result<void> TakeEvent(TimePoint now, json::View event);
 
   void Relist();
   void BackOff(TimePoint now, const base::Error& error, Then then);
-  [[nodiscard]] std::string Advice(const base::Error& error) const;
+  std::string Advice(const base::Error& error) const;
   void Report(const base::Error& error);
   void Recovered();
 

@@ -137,10 +137,10 @@ struct World {
     Reply(200, Page(version, items));
     EXPECT_EQ(Next().kind, Kind::kStream);
   }
-  [[nodiscard]] bool Asks(const std::string& part) const {
+  bool Asks(const std::string& part) const {
     return last.request.path.find(part) != std::string::npos;
   }
-  [[nodiscard]] Problem ProblemKind() const { return reflector->problem().kind; }
+  Problem ProblemKind() const { return reflector->problem().kind; }
 
   base::ManualClock clock;
   FakeSink sink;
@@ -1527,13 +1527,13 @@ class Server {
     events_.clear();
   }
 
-  [[nodiscard]] std::string List() const {
+  std::string List() const {
     std::vector<std::string> items;
     for (const auto& [name, version] : objects_) items.push_back(Object(name, version));
     return Page(std::to_string(version_), items);
   }
   // Everything after `version`; an ERROR event if that is not known any more.
-  [[nodiscard]] std::string Watch(int version) const {
+  std::string Watch(int version) const {
     if (version < oldest_) return Event("ERROR", Status(410, "Expired"));
     std::string stream;
     for (const auto& [at, event] : events_) {
@@ -1541,7 +1541,7 @@ class Server {
     }
     return stream + Bookmark(version_);
   }
-  [[nodiscard]] Objects objects() const {
+  Objects objects() const {
     Objects objects;
     for (const auto& [name, version] : objects_) objects[name] = "v@" + std::to_string(version);
     return objects;

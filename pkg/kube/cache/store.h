@@ -65,7 +65,7 @@ class Store final : public ReflectorSink {
         is_wanted_(is_wanted),
         logger_(logger) {}
 
-  [[nodiscard]] Ptr Get(const ObjectKey& key) const {
+  Ptr Get(const ObjectKey& key) const {
     const std::optional<Stored> stored = data_.With([&](const Data& data) {
       const Stored* found = Find(data.objects, key);
       return found == nullptr ? std::nullopt : std::optional(*found);
@@ -74,7 +74,7 @@ class Store final : public ReflectorSink {
   }
 
   // In order of namespace and name.
-  [[nodiscard]] std::vector<Ptr> ByIndex(const std::string& index_key) const {
+  std::vector<Ptr> ByIndex(const std::string& index_key) const {
     return OpenAll(data_.With([&](const Data& data) {
       std::vector<Stored> found;
       const auto it = data.index.find(index_key);
@@ -86,7 +86,7 @@ class Store final : public ReflectorSink {
   }
 
   // Returns the number of objects that ByIndex() returns.
-  [[nodiscard]] std::size_t CountByIndex(const std::string& index_key) const {
+  std::size_t CountByIndex(const std::string& index_key) const {
     return data_.With([&](const Data& data) {
       const auto it = data.index.find(index_key);
       return it == data.index.end() ? 0 : it->second.size();
@@ -94,7 +94,7 @@ class Store final : public ReflectorSink {
   }
 
   // In order of namespace and name.
-  [[nodiscard]] std::vector<Ptr> List() const { return OpenAll(All()); }
+  std::vector<Ptr> List() const { return OpenAll(All()); }
 
   // Visits the objects in the order of List(). Unpacks one object at a time.
   template <typename Visitor>
@@ -102,15 +102,15 @@ class Store final : public ReflectorSink {
     for (const Stored& stored : All()) visit(*stored.Open());
   }
 
-  [[nodiscard]] std::size_t size() const {
+  std::size_t size() const {
     return data_.With([](const Data& data) { return data.objects.size(); });
   }
   // The number of objects that cannot be read now.
-  [[nodiscard]] std::size_t unreadable() const {
+  std::size_t unreadable() const {
     return data_.With([](const Data& data) { return data.unreadable.size(); });
   }
   // The store has every change up to this version.
-  [[nodiscard]] std::string resource_version() const {
+  std::string resource_version() const {
     return data_.With([](const Data& data) { return data.resource_version; });
   }
 
@@ -234,7 +234,7 @@ class Store final : public ReflectorSink {
     return it == objects.end() ? nullptr : &*it;
   }
 
-  [[nodiscard]] std::vector<Stored> All() const {
+  std::vector<Stored> All() const {
     return data_.With([](const Data& data) {
       return std::vector<Stored>(data.objects.begin(), data.objects.end());
     });

@@ -43,7 +43,7 @@ struct Object {
   Names tags = {};
   std::string uid = {};  // Empty: as the name.
 
-  [[nodiscard]] std::string Text() const {
+  std::string Text() const {
     json::Value object = json::Value::Object();
     object["metadata"]["namespace"] = "ns";
     object["metadata"]["name"] = name;
@@ -69,8 +69,8 @@ class StoreTest : public testing::Test {
 
   json::View View(const std::string& text) { return *parser_.Parse(text); }
 
-  [[nodiscard]] Names InStore() const { return NamesOf(store_.List()); }
-  [[nodiscard]] Names Tagged(const std::string& tag) const { return NamesOf(store_.ByIndex(tag)); }
+  Names InStore() const { return NamesOf(store_.List()); }
+  Names Tagged(const std::string& tag) const { return NamesOf(store_.ByIndex(tag)); }
   static Names NamesOf(const std::vector<ThingPtr>& things) {
     Names names;
     for (const ThingPtr& thing : things) {
@@ -78,9 +78,7 @@ class StoreTest : public testing::Test {
     }
     return names;
   }
-  [[nodiscard]] ThingPtr Get(const std::string& name) const {
-    return store_.Get({.ns = "ns", .name = name});
-  }
+  ThingPtr Get(const std::string& name) const { return store_.Get({.ns = "ns", .name = name}); }
   Names TakeSeen() { return std::exchange(seen_, {}); }
 
   json::Parser parser_;
@@ -102,8 +100,8 @@ template <typename T>
 class Hooked {
  public:
   explicit Hooked(T object) : packed_(std::move(object)) {}
-  [[nodiscard]] KeyView key() const { return packed_.key(); }
-  [[nodiscard]] std::shared_ptr<const T> Open() const {
+  KeyView key() const { return packed_.key(); }
+  std::shared_ptr<const T> Open() const {
     if (hook) hook();
     return packed_.Open();
   }
@@ -334,7 +332,7 @@ class WantingStoreTest : public StoreTest<ThingStore> {
     wanting_.EndReplace(std::to_string(version));
   }
   void Put(const Object& object) { wanting_.Apply(this->View(object.Text()), false); }
-  [[nodiscard]] Names Kept() const { return this->NamesOf(wanting_.List()); }
+  Names Kept() const { return this->NamesOf(wanting_.List()); }
 
   ThingStore wanting_;
 };

@@ -44,7 +44,6 @@ struct ClientConfig {
 // Returns kInvalid if it finds no configuration, or an invalid one; kUnavailable if an exec plugin
 // has not answered yet: call again. Reads files. Waits for the first run of a plugin, as long as
 // the runner allows. `clock` outlives the credentials.
-[[nodiscard]] base::Result<ClientConfig> LoadConfig(const ConfigSource& source,
-                                                    const base::Clock& clock);
+base::Result<ClientConfig> LoadConfig(const ConfigSource& source, const base::Clock& clock);
 
 }  // namespace kube

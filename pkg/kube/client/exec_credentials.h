@@ -46,7 +46,7 @@ class ExecSchedule {
   bool Rejected(TimePoint now);
 
   // When the next run is due. TimePoint::max() if only a rejection makes it due.
-  [[nodiscard]] TimePoint due() const { return due_; }
+  TimePoint due() const { return due_; }
 
  private:
   TimePoint due_;
@@ -66,7 +66,7 @@ class ExecCredentials final : public http::Credentials {
 
   std::string BearerToken() override;
   void Invalidate() override;
-  [[nodiscard]] std::string Source() const override { return source_; }
+  std::string Source() const override { return source_; }
 
   // Runs the plugin if that is due. Blocks until it ends.
   void RunIfDue(const std::stop_token& stop);
@@ -75,7 +75,7 @@ class ExecCredentials final : public http::Credentials {
 
   // Returns the last credential. Returns an error if the plugin has printed none, or if it expired
   // and the plugin fails. Blocks until the first run ends, or until `until`.
-  [[nodiscard]] base::Result<ExecCredential> FirstUntil(base::Clock::TimePoint until) const;
+  base::Result<ExecCredential> FirstUntil(base::Clock::TimePoint until) const;
 
  private:
   using TimePoint = base::Clock::TimePoint;

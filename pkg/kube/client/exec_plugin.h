@@ -31,7 +31,7 @@ struct ExecPlugin {
   std::string info = {};  // Value of KUBERNETES_EXEC_INFO. Empty if not set.
 
   // Returns all fields as one text. Plugins with equal texts print the same credentials.
-  [[nodiscard]] std::string Identity() const;
+  std::string Identity() const;
 };
 
 struct ExecCredential {
@@ -43,20 +43,20 @@ struct ExecCredential {
 
 // Reads the field `exec` of `user`. If the plugin asks for cluster information, it gets `cluster`
 // and `endpoint`.
-[[nodiscard]] base::Result<ExecPlugin> ReadExecPlugin(const Kubeconfig::Entry& user,
-                                                      const Kubeconfig::Entry& cluster,
-                                                      const http::Endpoint& endpoint);
+base::Result<ExecPlugin> ReadExecPlugin(const Kubeconfig::Entry& user,
+                                        const Kubeconfig::Entry& cluster,
+                                        const http::Endpoint& endpoint);
 
 // Decodes the output of a plugin with this API version. Returns kInvalid if it is invalid. The
 // message continues a sentence that starts with the plugin: "printed ...".
-[[nodiscard]] base::Result<ExecCredential> DecodeExecCredential(std::string_view printed,
-                                                                const std::string& api_version,
-                                                                base::Clock::WallTime now);
+base::Result<ExecCredential> DecodeExecCredential(std::string_view printed,
+                                                  const std::string& api_version,
+                                                  base::Clock::WallTime now);
 
 // Runs the plugin once, for at most one minute. `environment` is that of the process, as
 // "NAME=value".
-[[nodiscard]] base::Result<ExecCredential> RunExecPlugin(
-    const ExecPlugin& plugin, const std::vector<std::string>& environment, const base::Clock& clock,
-    const std::stop_token& stop);
+base::Result<ExecCredential> RunExecPlugin(const ExecPlugin& plugin,
+                                           const std::vector<std::string>& environment,
+                                           const base::Clock& clock, const std::stop_token& stop);
 
 }  // namespace kube

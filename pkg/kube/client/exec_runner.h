@@ -35,7 +35,7 @@ class ExecRunner {
   };
   // Returns kInvalid if the plugin is invalid or failed; kUnavailable if it has not answered yet:
   // call again.
-  [[nodiscard]] base::Result<User> Get(const ExecPlugin& plugin);
+  base::Result<User> Get(const ExecPlugin& plugin);
 
  private:
   struct Running;

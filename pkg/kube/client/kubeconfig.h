@@ -23,16 +23,16 @@ struct Kubeconfig {
     std::map<std::string, json::Value> structures = {};
 
     // Returns the text of the field. Empty if it is absent.
-    [[nodiscard]] std::string Text(const std::string& field) const {
+    std::string Text(const std::string& field) const {
       const auto it = texts.find(field);
       return it == texts.end() ? std::string() : it->second;
     }
     // Returns the value of the field. Null if it is absent or a text.
-    [[nodiscard]] json::Value Structure(const std::string& field) const {
+    json::Value Structure(const std::string& field) const {
       const auto it = structures.find(field);
       return it == structures.end() ? json::Value() : it->second;
     }
-    [[nodiscard]] bool Has(const std::string& field) const {
+    bool Has(const std::string& field) const {
       return !Text(field).empty() || structures.contains(field);
     }
   };
@@ -45,14 +45,13 @@ struct Kubeconfig {
 };
 
 // Returns kInvalid, with file, line or field, if `text` is not a kubeconfig.
-[[nodiscard]] base::Result<Kubeconfig> ParseKubeconfig(const std::string& text,
-                                                       const std::string& path);
+base::Result<Kubeconfig> ParseKubeconfig(const std::string& text, const std::string& path);
 
 // Adds the entries of `second` that `first` does not have, and its current context if `first` has
 // none. Entries of the same name are not merged.
 void Merge(Kubeconfig& first, Kubeconfig second);
 
 // Returns at most twenty names, for "there are: a, b".
-[[nodiscard]] std::string Names(const Kubeconfig::Entries& entries);
+std::string Names(const Kubeconfig::Entries& entries);
 
 }  // namespace kube

@@ -28,7 +28,7 @@ class StaticToken final : public http::Credentials {
   explicit StaticToken(std::string token) : token_(std::move(token)) {}
   std::string BearerToken() override { return token_; }
   void Invalidate() override {}
-  [[nodiscard]] std::string Source() const override { return "token " + token_; }
+  std::string Source() const override { return "token " + token_; }
 
  private:
   const std::string token_;

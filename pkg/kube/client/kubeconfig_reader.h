@@ -12,13 +12,11 @@ namespace kube {
 
 // Reads one context of `kubeconfig`, and the files that it names. `label` names the kubeconfig in
 // messages.
-[[nodiscard]] base::Result<ClientConfig> ReadKubeconfig(const Kubeconfig& kubeconfig,
-                                                        const std::string& label,
-                                                        const ConfigSource& source,
-                                                        const base::Clock& clock);
+base::Result<ClientConfig> ReadKubeconfig(const Kubeconfig& kubeconfig, const std::string& label,
+                                          const ConfigSource& source, const base::Clock& clock);
 
 // Returns kInvalid, with the reason, unless `url` is "https://host..." or "http://host..." without
 // user, query and fragment.
-[[nodiscard]] base::Result<void> CheckServerUrl(const std::string& url);
+base::Result<void> CheckServerUrl(const std::string& url);
 
 }  // namespace kube

@@ -15,12 +15,12 @@ class PageLimit {
   explicit PageLimit(int most) : most_(most), objects_(most) {}
 
   // For ListOptions::limit and ListOptions::bytes_max.
-  [[nodiscard]] int objects() const { return objects_; }
-  [[nodiscard]] std::size_t bytes_max() const;
+  int objects() const { return objects_; }
+  std::size_t bytes_max() const;
 
   // Asks for fewer objects, after a page passed bytes_max(). Returns false if the page had one
   // object.
-  [[nodiscard]] bool Shrink();
+  bool Shrink();
   // Notes that a page of `bytes` was read.
   void OnPage(std::size_t bytes);
 

@@ -13,15 +13,15 @@
 namespace kube {
 
 // Returns the permission that `request` needs. Empty unless it is for one object or creates one.
-[[nodiscard]] Permission PermissionFor(const http::Request& request);
+Permission PermissionFor(const http::Request& request);
 
 // Returns whether the API server refused because a permission is missing. If false, a policy or a
 // quota refused, which no permission can change.
-[[nodiscard]] bool IsMissingPermission(const base::Error& error);
+bool IsMissingPermission(const base::Error& error);
 
 // Returns the GET of the object that `patch` changes. REQUIRES: PermissionFor(patch).verb is
 // "patch".
-[[nodiscard]] http::Request ReadBeforePut(const http::Request& patch);
+http::Request ReadBeforePut(const http::Request& patch);
 
 // `cause` of the error if a JSON patch cannot be applied, for example because its test failed.
 inline constexpr std::string_view kTestFailed = "TestFailed";
@@ -29,7 +29,6 @@ inline constexpr std::string_view kTestFailed = "TestFailed";
 // Returns the PUT of `object` with the patch applied. `object` is the body of the reply to
 // ReadBeforePut(). Errors are those of a server that applies the patch itself: kConflict if the
 // patch is for another resourceVersion or UID, kInvalid if a JSON patch cannot be applied.
-[[nodiscard]] base::Result<http::Request> PutInstead(const http::Request& patch,
-                                                     std::string_view object);
+base::Result<http::Request> PutInstead(const http::Request& patch, std::string_view object);
 
 }  // namespace kube

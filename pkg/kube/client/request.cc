@@ -36,7 +36,7 @@ class Query {
   void AddUnlessEmpty(std::string_view name, std::string_view value) {
     if (!value.empty()) Add(name, value);
   }
-  [[nodiscard]] const std::string& text() const { return text_; }
+  const std::string& text() const { return text_; }
 
  private:
   std::string text_;

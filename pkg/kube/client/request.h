@@ -41,33 +41,30 @@ enum class Propagation { kBackground, kForeground, kOrphan };
 // Returns "/api/v1/namespaces/ns/pods/name". An empty name gives the collection, an empty `ns` all
 // namespaces. No object can be named "." or "..": these become another name that no object can
 // have.
-[[nodiscard]] std::string ResourcePath(const Resource& resource, const ObjectKey& key);
+std::string ResourcePath(const Resource& resource, const ObjectKey& key);
 
 // Requests the resources of the group and version of `resource`: an APIResourceList.
-[[nodiscard]] http::Request ResourceListRequest(const Resource& resource);
+http::Request ResourceListRequest(const Resource& resource);
 // Requests all API groups and their versions, without the core group: an APIGroupList.
-[[nodiscard]] http::Request GroupListRequest();
-[[nodiscard]] http::Request GetRequest(const Resource& resource, const ObjectKey& key);
+http::Request GroupListRequest();
+http::Request GetRequest(const Resource& resource, const ObjectKey& key);
 // A live read: without a resourceVersion, the server returns the most recent state.
-[[nodiscard]] http::Request ListRequest(const Resource& resource, const ListOptions& options);
+http::Request ListRequest(const Resource& resource, const ListOptions& options);
 // The body has no total bound. The reader of the stream must bound each frame.
-[[nodiscard]] http::Request WatchRequest(const Resource& resource, const WatchOptions& options);
-[[nodiscard]] http::Request CreateRequest(const Resource& resource, const std::string& ns,
-                                          const json::Value& object);
+http::Request WatchRequest(const Resource& resource, const WatchOptions& options);
+http::Request CreateRequest(const Resource& resource, const std::string& ns,
+                            const json::Value& object);
 // A PUT. `object` carries the resourceVersion that protects other writers' changes. `subresource`
 // may be empty.
-[[nodiscard]] http::Request UpdateRequest(const Resource& resource, const ObjectKey& key,
-                                          const json::Value& object,
-                                          std::string_view subresource = {});
-[[nodiscard]] http::Request MergePatchRequest(const Resource& resource, const ObjectKey& key,
-                                              const json::Value& patch,
-                                              std::string_view subresource = {});
-[[nodiscard]] http::Request JsonPatchRequest(const Resource& resource, const ObjectKey& key,
-                                             const json::Value& patch,
-                                             std::string_view subresource = {});
+http::Request UpdateRequest(const Resource& resource, const ObjectKey& key,
+                            const json::Value& object, std::string_view subresource = {});
+http::Request MergePatchRequest(const Resource& resource, const ObjectKey& key,
+                                const json::Value& patch, std::string_view subresource = {});
+http::Request JsonPatchRequest(const Resource& resource, const ObjectKey& key,
+                               const json::Value& patch, std::string_view subresource = {});
 // Deletes the object only if it has `uid`. If `uid` is empty, deletes any object of that name.
-[[nodiscard]] http::Request DeleteRequest(const Resource& resource, const ObjectKey& key,
-                                          const Uid& uid, Propagation propagation);
+http::Request DeleteRequest(const Resource& resource, const ObjectKey& key, const Uid& uid,
+                            Propagation propagation);
 
 // `cause` of the error if a 4xx did not come from the API server, but from a proxy in between.
 inline constexpr std::string_view kNotFromApiServer = "NotFromApiServer";
@@ -86,18 +83,16 @@ inline constexpr std::string_view kNotFromApiServer = "NotFromApiServer";
 //
 // A read can be repeated, so its 5xx is kUnavailable. Its 404 without a Status is kUnavailable,
 // unless it is the API server's text for a path that it does not serve.
-[[nodiscard]] base::Result<http::Response> CheckStatus(base::Result<http::Response> reply,
-                                                       http::Method method);
+base::Result<http::Response> CheckStatus(base::Result<http::Response> reply, http::Method method);
 // Returns whether a 404 proves that `resource` has no object of this name, because its Status names
 // both. A proxy in between may send its own 404.
-[[nodiscard]] bool ProvesAbsence(const base::Error& error, const Resource& resource,
-                                 const std::string& name);
+bool ProvesAbsence(const base::Error& error, const Resource& resource, const std::string& name);
 // Returns the Error of a Status object, also from a watch's ERROR event. Its `code` field wins over
 // `http_status`. A value that is not a Status counts as 500, unless `http_status` is an error.
 // kGone includes the 504 for a resourceVersion that is in the server's future.
-[[nodiscard]] base::Error StatusError(json::View status, int http_status);
+base::Error StatusError(json::View status, int http_status);
 
 // Percent-encodes everything but the unreserved characters of RFC 3986.
-[[nodiscard]] std::string Escape(std::string_view text);
+std::string Escape(std::string_view text);
 
 }  // namespace kube

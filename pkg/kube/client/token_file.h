@@ -19,9 +19,9 @@ namespace kube {
 
 // Returns the token without surrounding white space. Returns kInvalid if there is none, or if an
 // HTTP header cannot hold it. The message does not contain the token.
-[[nodiscard]] base::Result<std::string> CheckToken(std::string_view text);
+base::Result<std::string> CheckToken(std::string_view text);
 
-[[nodiscard]] base::Result<std::string> ReadTokenFile(const std::string& path);
+base::Result<std::string> ReadTokenFile(const std::string& path);
 
 class TokenFile final : public http::Credentials {
  public:
@@ -30,7 +30,7 @@ class TokenFile final : public http::Credentials {
 
   std::string BearerToken() override;
   void Invalidate() override;
-  [[nodiscard]] std::string Source() const override { return "file " + path_; }
+  std::string Source() const override { return "file " + path_; }
 
  private:
   struct State {

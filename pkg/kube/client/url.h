@@ -16,6 +16,6 @@ struct Url {
 };
 
 // Returns kInvalid unless `text` is "scheme://host...".
-[[nodiscard]] base::Result<Url> ParseUrl(const std::string& text);
+base::Result<Url> ParseUrl(const std::string& text);
 
 }  // namespace kube

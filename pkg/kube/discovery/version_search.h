@@ -22,10 +22,10 @@ namespace kube {
 
 // Returns whether `body`, the reply to ResourceListRequest(), names the resource `plural`. If it
 // does not, the resource has no objects. kUnavailable if a proxy wrote something else.
-[[nodiscard]] base::Result<bool> ListsResource(std::string_view body, std::string_view plural);
+base::Result<bool> ListsResource(std::string_view body, std::string_view plural);
 // Returns whether `body`, the reply to GroupListRequest(), names the group and version of
 // `resource`. kUnavailable if a proxy wrote something else.
-[[nodiscard]] base::Result<bool> ListsVersion(std::string_view body, const Resource& resource);
+base::Result<bool> ListsVersion(std::string_view body, const Resource& resource);
 
 class VersionSearch {
  public:
@@ -33,17 +33,16 @@ class VersionSearch {
   // not empty.
   VersionSearch(Resource resource, std::vector<std::string> versions);
 
-  [[nodiscard]] http::Request Next() const;
+  http::Request Next() const;
 
   // Returns the resource under the first version that lists it. Empty if the caller must send
   // Next(). kNotFound: no version lists it. On any other error, the caller must send Next() again
   // later. After a resource or kNotFound, the search starts again. `reply` is a result of
   // CheckStatus().
-  [[nodiscard]] base::Result<std::optional<Resource>> OnReply(
-      const base::Result<http::Response>& reply);
+  base::Result<std::optional<Resource>> OnReply(const base::Result<http::Response>& reply);
 
  private:
-  [[nodiscard]] Resource Candidate() const;
+  Resource Candidate() const;
 
   const Resource resource_;
   const std::vector<std::string> versions_;

@@ -52,10 +52,10 @@ class EventRecorder {
   void Record(Event event);
 
   // `until` is TimePoint::max() if no event waits.
-  [[nodiscard]] Next Poll();
+  Next Poll();
   void OnReply(base::Result<http::Response> reply);
 
-  [[nodiscard]] const Counts& counts() const { return counts_; }
+  const Counts& counts() const { return counts_; }
 
  private:
   // An event in the API server, or one that will be sent.
@@ -78,11 +78,11 @@ class EventRecorder {
   };
   using AllSeries = std::map<Event, Series>;
 
-  [[nodiscard]] bool TakeToken(const Uid& uid);
-  [[nodiscard]] bool MakeRoom();
-  [[nodiscard]] bool IsMuted(const std::string& ns);
-  [[nodiscard]] http::Request RequestFor(const Event& event, const Series& series) const;
-  [[nodiscard]] std::string NewName(const Event& event);
+  bool TakeToken(const Uid& uid);
+  bool MakeRoom();
+  bool IsMuted(const std::string& ns);
+  http::Request RequestFor(const Event& event, const Series& series) const;
+  std::string NewName(const Event& event);
   void OnSent(Series& series);
   void OnError(AllSeries::iterator entry, const base::Error& error);
   void Mute(const std::string& ns, const base::Error& error);

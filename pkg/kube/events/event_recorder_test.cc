@@ -89,14 +89,12 @@ class EventRecorderTest : public ::testing::Test {
     return http::Response{.status = 200, .body = "{}"};
   }
 
-  [[nodiscard]] const Value& Only() const {
+  const Value& Only() const {
     static const Value none;
     EXPECT_EQ(stored_.size(), 1U);
     return stored_.empty() ? none : stored_.begin()->second;
   }
-  [[nodiscard]] std::int64_t CountOfOnly() const {
-    return Only()["series"]["count"].AsInt().value_or(1);
-  }
+  std::int64_t CountOfOnly() const { return Only()["series"]["count"].AsInt().value_or(1); }
 
   base::ManualClock clock_;
   SeededRandom random_{1};

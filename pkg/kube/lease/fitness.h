@@ -21,9 +21,9 @@ class Fitness {
   // Notes whether the replica can do a leader's work. Call it once a second or more often.
   void Observe(base::Clock::TimePoint now, bool can_work);
   // Returns whether the replica may ask for the Lease.
-  [[nodiscard]] bool MayAsk(base::Clock::TimePoint now) const;
+  bool MayAsk(base::Clock::TimePoint now) const;
   // Returns whether a leader must give the Lease up.
-  [[nodiscard]] bool MustGiveUp(base::Clock::TimePoint now) const;
+  bool MustGiveUp(base::Clock::TimePoint now) const;
   // Notes that it gives the Lease up.
   void OnGivenUp();
 

@@ -48,7 +48,7 @@ struct LeaseTiming {
 
 // Returns kInvalid, with the flags and the fix, unless 1.2 * retry_period < renew_deadline <
 // lease_duration, and lease_duration is at least one second.
-[[nodiscard]] base::Result<void> Validate(const LeaseTiming& timing);
+base::Result<void> Validate(const LeaseTiming& timing);
 
 class LeaderElector {
  public:
@@ -63,20 +63,20 @@ class LeaderElector {
   LeaderElector(ObjectKey lease, std::string identity, LeaseTiming timing, const base::Clock& clock,
                 base::Random& random, base::Logger& logger);
 
-  [[nodiscard]] Next Poll();
+  Next Poll();
   void OnReply(const base::Result<http::Response>& reply);
 
   // Returns whether this process may write. It only reads the clock, so call it before every write.
-  [[nodiscard]] bool IsLeader() const;
+  bool IsLeader() const;
   // Returns whether this process was the leader and no longer is. It must then exit, so that no
   // state of the term survives.
-  [[nodiscard]] bool TermEnded() const { return term_began_ && !IsLeader(); }
-  [[nodiscard]] bool term_began() const { return term_began_; }
+  bool TermEnded() const { return term_began_ && !IsLeader(); }
+  bool term_began() const { return term_began_; }
 
   // Ends the term now. Returns the request that releases the Lease, so that a standby need not
   // wait. Empty if this process does not hold it. Send it after the last write has returned. If it
   // fails, the Lease expires. The elector sends nothing else afterwards.
-  [[nodiscard]] std::optional<http::Request> Release();
+  std::optional<http::Request> Release();
 
  private:
   using TimePoint = base::Clock::TimePoint;
@@ -93,12 +93,12 @@ class LeaderElector {
     friend bool operator==(const Record&, const Record&) = default;
   };
 
-  [[nodiscard]] http::Request Start(TimePoint now);
+  http::Request Start(TimePoint now);
   void OnRead(const base::Result<http::Response>& reply);
   void OnWritten(const http::Response& reply);
   void OnWriteError(const base::Error& error);
   // Stores the Lease of a reply, and when its record was first seen.
-  [[nodiscard]] base::Result<void> Observe(const http::Response& reply);
+  base::Result<void> Observe(const http::Response& reply);
   void Forget();  // The Lease does not exist.
   void Decide();  // Chooses the next request, after the Lease was read.
   void SendAtOnce(Request request);
@@ -107,11 +107,11 @@ class LeaderElector {
   void ReportFailure(Request request, const base::Error& error);
   void ReportSuccess();
 
-  [[nodiscard]] bool OthersMayAct() const;
-  [[nodiscard]] std::chrono::nanoseconds OthersDuration() const;
-  [[nodiscard]] std::chrono::nanoseconds Period();
-  [[nodiscard]] json::Value Written(const Record& record) const;
-  [[nodiscard]] Record Ours() const;
+  bool OthersMayAct() const;
+  std::chrono::nanoseconds OthersDuration() const;
+  std::chrono::nanoseconds Period();
+  json::Value Written(const Record& record) const;
+  Record Ours() const;
 
   const ObjectKey lease_;
   const std::string identity_;

@@ -68,16 +68,16 @@ class LeaseServer {
   }
   void Delete() { lease = json::Value(); }
 
-  [[nodiscard]] bool exists() const { return !lease.IsNull(); }
-  [[nodiscard]] const json::Value& spec() const { return std::as_const(lease)["spec"]; }
-  [[nodiscard]] const std::string& holder() const { return spec()["holderIdentity"].AsString(); }
+  bool exists() const { return !lease.IsNull(); }
+  const json::Value& spec() const { return std::as_const(lease)["spec"]; }
+  const std::string& holder() const { return spec()["holderIdentity"].AsString(); }
 
   json::Value lease = {};
   int requests = 0;
   int writes = 0;
 
  private:
-  [[nodiscard]] Reply Stored(int status) const {
+  Reply Stored(int status) const {
     return http::Response{.status = status, .body = json::Serialize(lease)};
   }
   int version_ = 10;
@@ -687,12 +687,12 @@ class World {
       server_.Edit("leaseDurationSeconds", static_cast<int>(random_() % 20));
     }
   }
-  [[nodiscard]] int Leaders() const {
+  int Leaders() const {
     int leaders = 0;
     for (const auto& process : processes_) leaders += process->replica.elector.IsLeader() ? 1 : 0;
     return leaders;
   }
-  [[nodiscard]] int started() const { return started_; }
+  int started() const { return started_; }
 
  private:
   struct Process {

@@ -32,15 +32,15 @@ class LeaseSurvey {
             std::chrono::nanoseconds passed);
 
   // The holder that renewed or took a Lease since the first Look(). Empty if none did.
-  [[nodiscard]] const std::optional<LeaseHolder>& alive() const { return alive_; }
+  const std::optional<LeaseHolder>& alive() const { return alive_; }
   // Returns the first holder that is not known to be dead: its Lease has been unchanged for less
   // than its duration. Empty if none.
-  [[nodiscard]] std::optional<LeaseHolder> MayBeAlive(std::chrono::nanoseconds passed) const;
+  std::optional<LeaseHolder> MayBeAlive(std::chrono::nanoseconds passed) const;
   // Returns whether any of the Leases existed at the last Look().
-  [[nodiscard]] bool AnyExists() const;
+  bool AnyExists() const;
   // Error of the first Lease that the last Look() could not read. Empty if it read all. A Lease
   // that does not exist is not an error.
-  [[nodiscard]] const std::optional<base::Error>& error() const { return error_; }
+  const std::optional<base::Error>& error() const { return error_; }
 
  private:
   struct Seen {

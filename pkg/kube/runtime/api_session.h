@@ -25,7 +25,7 @@ namespace kube {
 using LoadClientConfig = std::function<base::Result<ClientConfig>()>;
 
 // Returns whether both are for the same server and credentials.
-[[nodiscard]] bool IsSameConfig(const ClientConfig& a, const ClientConfig& b);
+bool IsSameConfig(const ClientConfig& a, const ClientConfig& b);
 
 // Loads the configuration every 5 seconds until it succeeds. Logs each new error once.
 //
@@ -37,11 +37,11 @@ class ConfigLoader {
 
   // Returns a newly loaded configuration. Empty if it is too early to load, or if the load failed.
   // After a success, the next load is `again` later.
-  [[nodiscard]] std::optional<ClientConfig> Poll(std::chrono::nanoseconds again);
+  std::optional<ClientConfig> Poll(std::chrono::nanoseconds again);
   // When Poll() loads next.
-  [[nodiscard]] base::Clock::TimePoint next() const { return next_; }
+  base::Clock::TimePoint next() const { return next_; }
   // The error of the last load. Empty if it succeeded.
-  [[nodiscard]] const std::string& error() const { return error_; }
+  const std::string& error() const { return error_; }
 
  private:
   const LoadClientConfig load_;
@@ -67,14 +67,14 @@ class ApiSession {
              std::size_t queues);
   ~ApiSession();
 
-  [[nodiscard]] const ClientConfig& config() const { return config_; }
+  const ClientConfig& config() const { return config_; }
 
   void Post(std::size_t queue, Task task);
 
   // Starts a thread that keeps the reflectors in sync until it is asked to stop. It calls `on_turn`
   // after each turn. The reflectors and the session outlive the thread.
-  [[nodiscard]] std::jthread Watch(std::initializer_list<Reflector*> reflectors,
-                                   std::function<void()> on_turn) const;
+  std::jthread Watch(std::initializer_list<Reflector*> reflectors,
+                     std::function<void()> on_turn) const;
 
  private:
   struct Queue {

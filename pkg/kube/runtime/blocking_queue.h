@@ -34,14 +34,14 @@ class BlockingQueue {
 
   // Blocks until a key is due, and returns it. Empty after a request of `stop` or after ShutDown(),
   // even if keys are left. Call Done() on every key.
-  [[nodiscard]] std::optional<std::string> Get(const std::stop_token& stop);
+  std::optional<std::string> Get(const std::stop_token& stop);
 
   // Ends every Get(), now and later. Done() still works for held keys.
   void ShutDown();
 
-  [[nodiscard]] WorkQueue::Stats Stats() const;
+  WorkQueue::Stats Stats() const;
   // As in WorkQueue. REQUIRES: the caller holds `key`.
-  [[nodiscard]] std::chrono::nanoseconds Waited(const std::string& key) const;
+  std::chrono::nanoseconds Waited(const std::string& key) const;
 
  private:
   void Wait() REQUIRES(mutex_);

@@ -32,7 +32,7 @@ class EventLoop {
   // for the request in flight. Call it once, on its own thread.
   void Run(const std::stop_token& stop, http::Transport& transport);
 
-  [[nodiscard]] EventRecorder::Counts counts() const;
+  EventRecorder::Counts counts() const;
 
  private:
   using TimePoint = base::Clock::TimePoint;

@@ -32,7 +32,7 @@ class CountingTransport final : public http::Transport {
     }
     return replies;
   }
-  [[nodiscard]] bool HasSent(int count) const {
+  bool HasSent(int count) const {
     return base::WaitUntil([&] { return sent >= count; });
   }
 

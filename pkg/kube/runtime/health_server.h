@@ -30,9 +30,8 @@ struct HealthCheck {
 // Returns 200 and "ok" if all checks pass, except those that the request excludes; otherwise 500
 // and a list. `request` is for "/<endpoint>" or "/<endpoint>/<name>". Returns 404 if no check has
 // that name.
-[[nodiscard]] http::ServerReply AnswerHealth(const std::string& endpoint,
-                                             const std::vector<HealthCheck>& checks,
-                                             const http::ServerRequest& request);
+http::ServerReply AnswerHealth(const std::string& endpoint, const std::vector<HealthCheck>& checks,
+                               const http::ServerRequest& request);
 
 struct HealthOptions {
   // The kubelet restarts the process if a check fails. Checks must not depend on the API server: if
@@ -56,11 +55,11 @@ class HealthServer {
   // Starts to serve on "host:port" or ":port" (0 for a free port). Returns the port. Call it once.
   // kInvalid: the address is invalid. kUnavailable: the server cannot listen on it; the message
   // says why.
-  [[nodiscard]] base::Result<int> Start(const std::string& address);
+  base::Result<int> Start(const std::string& address);
   void Stop() { server_.Stop(); }
 
  private:
-  [[nodiscard]] http::Server::Answer Answer(const http::ServerRequest& request) const;
+  http::Server::Answer Answer(const http::ServerRequest& request) const;
 
   const HealthOptions options_;
   http::Server server_;

@@ -111,7 +111,7 @@ TEST_F(HealthServerTest, PagesAreAtTheirPathsAndNowhereElse) {
 class BlockedMetrics final : public prometheus::Collectable {
  public:
   explicit BlockedMetrics(std::latch& released) : released_(released) {}
-  [[nodiscard]] std::vector<prometheus::MetricFamily> Collect() const override {
+  std::vector<prometheus::MetricFamily> Collect() const override {
     released_.wait();
     return {};
   }

@@ -13,6 +13,6 @@ namespace kube {
 using Collectables = std::vector<std::shared_ptr<const prometheus::Collectable>>;
 
 // Collects the metrics now, and returns them in this order in Prometheus' text format.
-[[nodiscard]] http::ServerReply MetricsPage(const Collectables& metrics);
+http::ServerReply MetricsPage(const Collectables& metrics);
 
 }  // namespace kube

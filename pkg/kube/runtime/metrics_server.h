@@ -44,11 +44,11 @@ class MetricsServer {
   void Stop() { server_.Stop(); }
 
  private:
-  [[nodiscard]] http::Server::Answer Answer(const http::ServerRequest& request);
-  [[nodiscard]] http::ServerReply Reply(const std::string& token);
-  [[nodiscard]] base::Result<tls::Identity> Load();
-  [[nodiscard]] base::Result<void> Start();
-  [[nodiscard]] base::Result<void> Renew();
+  http::Server::Answer Answer(const http::ServerRequest& request);
+  http::ServerReply Reply(const std::string& token);
+  base::Result<tls::Identity> Load();
+  base::Result<void> Start();
+  base::Result<void> Renew();
 
   const MetricsServerOptions options_;
   const base::Clock& clock_;

@@ -37,14 +37,14 @@ class Lines final : public base::Logger {
     lines_.With([&](auto& lines) { lines.push_back(line); });
   }
   // How many lines begin so.
-  [[nodiscard]] std::size_t Count(std::string_view beginning) const {
+  std::size_t Count(std::string_view beginning) const {
     return lines_.With([&](const auto& lines) {
       return static_cast<std::size_t>(std::ranges::count_if(
           lines, [&](const std::string& line) { return line.starts_with(beginning); }));
     });
   }
   // The last word of the last line.
-  [[nodiscard]] std::string LastWord() const {
+  std::string LastWord() const {
     return lines_.With([](const auto& lines) {
       return lines.empty() ? "" : lines.back().substr(lines.back().rfind(' ') + 1);
     });
@@ -101,7 +101,7 @@ class MetricsServerTest : public ::testing::Test {
     std::filesystem::remove(folder_);
   }
 
-  [[nodiscard]] MetricsServerOptions Options(bool from_files) const {
+  MetricsServerOptions Options(bool from_files) const {
     MetricsServerOptions options = {
         .address = "127.0.0.1:0", .metrics = {registry_}, .dns_name = "controller"};
     if (!from_files) return options;

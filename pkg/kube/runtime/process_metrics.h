@@ -17,7 +17,7 @@ class ProcessMetrics final : public prometheus::Collectable {
  public:
   explicit ProcessMetrics(const base::Clock& clock) : started_(clock.Wall()) {}
 
-  [[nodiscard]] std::vector<prometheus::MetricFamily> Collect() const override;
+  std::vector<prometheus::MetricFamily> Collect() const override;
 
  private:
   const base::Clock::WallTime started_;

@@ -65,9 +65,7 @@ struct SharedLists::Part {
   FlightPtr flight = {};  // Null if it is sent unchanged.
   std::vector<Result<Response>> replies = {};
 
-  [[nodiscard]] bool IsAnswered() const {
-    return flight ? !flight->replies.empty() : !replies.empty();
-  }
+  bool IsAnswered() const { return flight ? !flight->replies.empty() : !replies.empty(); }
 };
 
 struct SharedLists::Asker {

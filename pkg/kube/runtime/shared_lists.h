@@ -49,11 +49,10 @@ class SharedLists {
 
   // Returns a reply for each request, as Transport::SendAll() does. Sends the caller's own requests
   // over `transport`, on this thread. This object outlives the answers.
-  [[nodiscard]] Answers SendAll(const std::vector<http::Request>& requests,
-                                http::Transport& transport);
+  Answers SendAll(const std::vector<http::Request>& requests, http::Transport& transport);
 
   // The number of callers without an answer.
-  [[nodiscard]] std::size_t askers() const;
+  std::size_t askers() const;
 
  private:
   struct Flight {
@@ -71,14 +70,13 @@ class SharedLists {
   struct Part;
   struct Asker;
 
-  [[nodiscard]] static std::vector<Part> Divide(const std::vector<http::Request>& requests);
+  static std::vector<Part> Divide(const std::vector<http::Request>& requests);
   // Adds the part to the next LIST of its queue. Does nothing if it cannot be shared, or if that
   // LIST is full.
   void Join(Part& part);
-  [[nodiscard]] bool MayTake(const Part& part, const Asker& asker) REQUIRES(mutex_);
+  bool MayTake(const Part& part, const Asker& asker) REQUIRES(mutex_);
   // Returns whether the caller must send the part now. Then adds its requests to `to_send`.
-  [[nodiscard]] bool Take(Part& part, Asker& asker, std::vector<http::Request>& to_send)
-      REQUIRES(mutex_);
+  bool Take(Part& part, Asker& asker, std::vector<http::Request>& to_send) REQUIRES(mutex_);
   void Answer(Part& part, std::vector<base::Result<http::Response>> replies) REQUIRES(mutex_);
   void GiveBackTurn();
 

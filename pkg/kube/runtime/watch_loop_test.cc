@@ -65,7 +65,7 @@ class Names final : public ReflectorSink {
   }
   void Advance(const std::string& /*resource_version*/) override {}
 
-  [[nodiscard]] std::string VersionOf(const std::string& name) const {
+  std::string VersionOf(const std::string& name) const {
     const auto it = versions_.find(name);
     return it == versions_.end() ? "" : it->second;
   }

@@ -18,7 +18,7 @@ namespace kube {
 class SeededRandom final : public base::Random {
  public:
   explicit SeededRandom(std::uint64_t seed) : engine_(seed) {}
-  [[nodiscard]] std::uint64_t Next() override { return engine_(); }
+  std::uint64_t Next() override { return engine_(); }
 
  private:
   std::mt19937_64 engine_;
@@ -29,7 +29,7 @@ class FixedRandom final : public base::Random {
  public:
   enum class Side { kLow, kHigh };
   explicit FixedRandom(Side side) : side_(side) {}
-  [[nodiscard]] std::uint64_t Next() override { return side_ == Side::kLow ? 0 : ~0ULL; }
+  std::uint64_t Next() override { return side_ == Side::kLow ? 0 : ~0ULL; }
 
  private:
   const Side side_;
@@ -59,9 +59,9 @@ class RecordingLogger final : public base::Logger {
     lines_.push_back(std::move(line));
   }
 
-  [[nodiscard]] const std::vector<Line>& lines() const { return lines_; }
+  const std::vector<Line>& lines() const { return lines_; }
   // Returns how many lines contain `part`. Ignores debug lines.
-  [[nodiscard]] std::size_t Count(std::string_view part) const {
+  std::size_t Count(std::string_view part) const {
     return static_cast<std::size_t>(std::ranges::count_if(lines_, [&](const Line& line) {
       return line.level != base::LogLevel::kDebug && line.text.find(part) != std::string::npos;
     }));

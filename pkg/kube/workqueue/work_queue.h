@@ -71,7 +71,7 @@ class WorkQueue {
   void Done(const std::string& key, TimePoint now) { Done(key, now, {}); }
 
   // Returns when the next delayed or resting key is due. Empty if none waits.
-  [[nodiscard]] std::optional<TimePoint> NextDue() const;
+  std::optional<TimePoint> NextDue() const;
   // For metrics. `adds` counts a key once between Add() and Get().
   struct Stats {
     std::size_t depth = 0;
@@ -82,13 +82,13 @@ class WorkQueue {
     std::chrono::nanoseconds unfinished{0};
     std::chrono::nanoseconds longest_held{0};
   };
-  [[nodiscard]] Stats StatsAt(TimePoint now) const;
+  Stats StatsAt(TimePoint now) const;
   // Returns how long a held key was ready before Get(). REQUIRES: `key` is held.
-  [[nodiscard]] std::chrono::nanoseconds Waited(const std::string& key) const {
+  std::chrono::nanoseconds Waited(const std::string& key) const {
     return keys_.at(key).held.value().waited;
   }
   // The number of keys that are ready and not held.
-  [[nodiscard]] std::size_t depth() const { return depth_; }
+  std::size_t depth() const { return depth_; }
 
  private:
   static constexpr std::size_t kPriorities = 2;
@@ -133,7 +133,7 @@ class WorkQueue {
   // Updates the flow's turns after a change, or moves it to the idle flows, or forgets an idle
   // flow.
   void Place(const std::string& name);
-  [[nodiscard]] std::optional<Priority> NextPriority();
+  std::optional<Priority> NextPriority();
 
   const int held_by_flow_max_;
   std::map<std::string, Key> keys_;

@@ -163,7 +163,7 @@ class Noter {
   void operator()(const UpdateClique& action) { CliqueWritten(action.pod); }
 
  private:
-  [[nodiscard]] bool Is(ErrorCode code) const { return !outcome_ && outcome_.error().code == code; }
+  bool Is(ErrorCode code) const { return !outcome_ && outcome_.error().code == code; }
   void Record(WriteBackoff& backoff, WriteBackoff::Policy policy = {}) {
     if (outcome_) {
       backoff.Succeeded(now_, outcome_->version);

@@ -107,20 +107,19 @@ using Action =
                  LabelPod, ReportImex, CreateClique, UpdateClique>;
 
 // Returns text for logs and errors, such as "write pod status ns/name".
-[[nodiscard]] std::string Describe(const Action& action);
+std::string Describe(const Action& action);
 
-[[nodiscard]] http::Request ToRequest(const Action& action, const NodeState& node, WallTime wall);
+http::Request ToRequest(const Action& action, const NodeState& node, WallTime wall);
 
 // Returns a request with a grace period of 0 and this UID as precondition.
-[[nodiscard]] http::Request DeletePodRequest(const DeletePod& action);
+http::Request DeletePodRequest(const DeletePod& action);
 
 // The used part of a reply.
 struct Written {
   std::string version = {};
   kube::Uid uid = {};
 };
-[[nodiscard]] base::Result<Written> ReadReply(base::Result<http::Response> reply,
-                                              http::Method method);
+base::Result<Written> ReadReply(base::Result<http::Response> reply, http::Method method);
 
 // Applies the outcome of `action` to the node's state.
 void Note(NodeState& node, const Action& action, const base::Result<Written>& outcome,

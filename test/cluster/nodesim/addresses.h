@@ -18,7 +18,7 @@ class PodAddresses final : public Addresses {
   // A pod already has this address: later addresses are above it. Ignores addresses of other
   // simulators.
   void Skip(std::string_view ip);
-  [[nodiscard]] std::string Next() override;
+  std::string Next() override;
 
  private:
   const std::uint32_t begin_;

@@ -20,13 +20,12 @@ struct Plan {
   TimePoint wake = TimePoint::max();
 };
 
-[[nodiscard]] Plan Advance(NodeState& node, const Cluster& cluster, const Settings& settings,
-                           Addresses& addresses, TimePoint now, WallTime wall);
+Plan Advance(NodeState& node, const Cluster& cluster, const Settings& settings,
+             Addresses& addresses, TimePoint now, WallTime wall);
 
 // Returns the request that the node's Lease needs now. Empty if none. It is separate because a
 // kubelet's heartbeat does not wait for its pods. Pure.
-[[nodiscard]] std::optional<Action> Beat(const NodeState& node, const Cluster& cluster,
-                                         TimePoint now);
+std::optional<Action> Beat(const NodeState& node, const Cluster& cluster, TimePoint now);
 
 // The machine reboots with `boot_id`: it loses every process and the plugin's checkpoint.
 void Reboot(NodeState& node, std::string boot_id, WallTime wall);

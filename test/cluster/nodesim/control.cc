@@ -64,8 +64,7 @@ struct ControlServer::Server {
   char seen = 0;
   char quits = 0;
 
-  [[nodiscard]] Reply Answer(MHD_Connection* connection, std::string_view method,
-                             std::string_view path) const;
+  Reply Answer(MHD_Connection* connection, std::string_view method, std::string_view path) const;
 
   static MHD_Result OnRequest(void* self, MHD_Connection* connection, const char* path,
                               const char* method, const char* version, const char* body,

@@ -20,7 +20,7 @@ class ControlServer {
   ControlServer& operator=(const ControlServer&) = delete;
 
   // Starts to serve, on separate threads. Returns the port; 0 chooses a free port.
-  [[nodiscard]] base::Result<int> Start(int port);
+  base::Result<int> Start(int port);
 
  private:
   struct Server;

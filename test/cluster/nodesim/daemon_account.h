@@ -23,7 +23,7 @@ struct DaemonPod {
 };
 
 // Returns the daemon that makes this write. Empty if a kubelet or plugin does.
-[[nodiscard]] std::optional<DaemonPod> DaemonOf(const Action& action, const NodeState& node);
+std::optional<DaemonPod> DaemonOf(const Action& action, const NodeState& node);
 
 // The connection of a node's daemon. If there are several, of the last writer. Not thread-safe.
 class DaemonAccount {
@@ -34,9 +34,8 @@ class DaemonAccount {
   DaemonAccount& operator=(const DaemonAccount&) = delete;
 
   // Sends a request as this daemon. Uses `kubelet` to request a token if it has no valid token.
-  [[nodiscard]] base::Result<http::Response> Send(const DaemonPod& daemon,
-                                                  const http::Request& request,
-                                                  http::Transport& kubelet);
+  base::Result<http::Response> Send(const DaemonPod& daemon, const http::Request& request,
+                                    http::Transport& kubelet);
 
  private:
   struct Connection;

@@ -26,7 +26,7 @@ struct Taint {
   friend bool operator==(const Taint&, const Taint&) = default;
 
   // Returns whether the node lifecycle controller added it because the node is silent.
-  [[nodiscard]] bool SaysNodeIsLost() const;
+  bool SaysNodeIsLost() const;
 };
 
 struct Node {
@@ -96,14 +96,12 @@ struct Pod {
   std::optional<base::Clock::WallTime> start_time = {};
   bool scheduled = false;  // Has the condition PodScheduled.
 
-  [[nodiscard]] bool IsTerminal() const {
-    return status.phase == "Succeeded" || status.phase == "Failed";
-  }
+  bool IsTerminal() const { return status.phase == "Succeeded" || status.phase == "Failed"; }
   // Returns whether its containers cannot start, because no registry has an image of theirs.
-  [[nodiscard]] bool LacksImage() const;
-  [[nodiscard]] bool IsOfJob() const;
+  bool LacksImage() const;
+  bool IsOfJob() const;
   // Returns whether it ends by itself: a Job's pod, or a pod that may end and is not a daemon.
-  [[nodiscard]] bool RunsToCompletion() const;
+  bool RunsToCompletion() const;
 };
 
 enum class DeviceKind { kChannel, kDaemon, kUnknown };
@@ -159,14 +157,14 @@ struct Clique {
   std::vector<CliqueOwner> owners = {};
   std::vector<Member> daemons = {};
 
-  [[nodiscard]] const Member* Find(std::string_view node) const;
+  const Member* Find(std::string_view node) const;
 };
 
-[[nodiscard]] base::Result<Node> DecodeNode(json::View object);
-[[nodiscard]] base::Result<Slice> DecodeSlice(json::View object);
-[[nodiscard]] base::Result<Pod> DecodePod(json::View object);
-[[nodiscard]] base::Result<Claim> DecodeResourceClaim(json::View object);
-[[nodiscard]] base::Result<Domain> DecodeDomain(json::View object);
-[[nodiscard]] base::Result<Clique> DecodeClique(json::View object);
+base::Result<Node> DecodeNode(json::View object);
+base::Result<Slice> DecodeSlice(json::View object);
+base::Result<Pod> DecodePod(json::View object);
+base::Result<Claim> DecodeResourceClaim(json::View object);
+base::Result<Domain> DecodeDomain(json::View object);
+base::Result<Clique> DecodeClique(json::View object);
 
 }  // namespace nodesim

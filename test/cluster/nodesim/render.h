@@ -11,18 +11,17 @@
 namespace nodesim {
 
 // About 10 KB, like a kubelet's: labels, addresses, capacity, conditions, 50 images.
-[[nodiscard]] json::Value RenderNode(const NodeState& node, WallTime wall);
+json::Value RenderNode(const NodeState& node, WallTime wall);
 // Returns a kubelet's patch of its Node's status.
-[[nodiscard]] json::Value RenderNodeStatusPatch(const NodeState& node,
-                                                const WriteNodeStatus& action, WallTime wall);
+json::Value RenderNodeStatusPatch(const NodeState& node, const WriteNodeStatus& action,
+                                  WallTime wall);
 // Returns a merge patch with the labels of the node's topology and devices.
-[[nodiscard]] json::Value RenderNodeLabelsPatch(const NodeState& node, const std::string& version);
+json::Value RenderNodeLabelsPatch(const NodeState& node, const std::string& version);
 
-[[nodiscard]] json::Value RenderLease(const std::string& node, const kube::Uid& node_uid,
-                                      const std::string& version, WallTime renewed);
-[[nodiscard]] json::Value RenderSlice(const std::string& node, const CreateSlice& slice);
-[[nodiscard]] json::Value RenderPodStatusPatch(const WritePodStatus& action,
-                                               const std::string& host_ip);
-[[nodiscard]] json::Value RenderClique(const Clique& clique);
+json::Value RenderLease(const std::string& node, const kube::Uid& node_uid,
+                        const std::string& version, WallTime renewed);
+json::Value RenderSlice(const std::string& node, const CreateSlice& slice);
+json::Value RenderPodStatusPatch(const WritePodStatus& action, const std::string& host_ip);
+json::Value RenderClique(const Clique& clique);
 
 }  // namespace nodesim

@@ -18,7 +18,7 @@ class SeededRandom final : public base::Random {
     for (const char c : name) state_ = (state_ ^ static_cast<unsigned char>(c)) * 0x100000001B3U;
   }
 
-  [[nodiscard]] std::uint64_t Next() override {
+  std::uint64_t Next() override {
     std::uint64_t z = (state_ += 0x9E3779B97F4A7C15U);
     z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9U;
     z = (z ^ (z >> 27U)) * 0x94D049BB133111EBU;
@@ -30,7 +30,7 @@ class SeededRandom final : public base::Random {
 };
 
 // A random UUID, version 4.
-[[nodiscard]] inline std::string RandomUuid(base::Random& random) {
+inline std::string RandomUuid(base::Random& random) {
   std::string uuid;
   for (int i = 0; i < 36; ++i) {
     const auto digit = static_cast<unsigned>(random.Next() >> 60U);

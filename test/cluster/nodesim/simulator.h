@@ -45,29 +45,29 @@ class Simulator {
   // ---- Operations. They return kNotFound, with a sentence, if there is no such node or pod.
 
   // After it has returned, nothing is written for the node.
-  [[nodiscard]] base::Result<void> Kill(const std::string& node);
-  [[nodiscard]] base::Result<void> Revive(const std::string& node);
-  [[nodiscard]] base::Result<void> Reboot(const std::string& node);
+  base::Result<void> Kill(const std::string& node);
+  base::Result<void> Revive(const std::string& node);
+  base::Result<void> Reboot(const std::string& node);
   // Kills the node and deletes its Node and slices. Returns once they are deleted.
-  [[nodiscard]] base::Result<void> Remove(const std::string& node);
-  [[nodiscard]] base::Result<void> Move(const std::string& node, const std::string& clique_id);
-  [[nodiscard]] base::Result<void> StallDaemon(const std::string& node, bool stalled);
+  base::Result<void> Remove(const std::string& node);
+  base::Result<void> Move(const std::string& node, const std::string& clique_id);
+  base::Result<void> StallDaemon(const std::string& node, bool stalled);
   // Stops the kubelet plugin and deletes its slices: nothing is prepared or unprepared. Starts it
   // again with false.
-  [[nodiscard]] base::Result<void> StopPlugin(const std::string& node, bool stopped);
+  base::Result<void> StopPlugin(const std::string& node, bool stopped);
   // Deletes the pod with a grace period of 0, as a user does. Its processes continue until the node
   // is rebooted or its orphans are reaped. Returns once the object is deleted.
-  [[nodiscard]] base::Result<void> ForceDelete(const kube::ObjectKey& pod);
-  [[nodiscard]] base::Result<void> ReapOrphans(const std::string& node);
+  base::Result<void> ForceDelete(const kube::ObjectKey& pod);
+  base::Result<void> ReapOrphans(const std::string& node);
 
   // Returns whether every node was set up once: Node, Lease and slice exist, and pods can be
   // scheduled.
-  [[nodiscard]] bool IsSetUp() const { return nodes_set_up_ == nodes_.size(); }
-  [[nodiscard]] std::size_t nodes_set_up() const { return nodes_set_up_; }
-  [[nodiscard]] json::Value State() const;
+  bool IsSetUp() const { return nodes_set_up_ == nodes_.size(); }
+  std::size_t nodes_set_up() const { return nodes_set_up_; }
+  json::Value State() const;
 
   // Kills all nodes and deletes what simulators created: Nodes, Leases and slices.
-  [[nodiscard]] base::Result<void> CleanUp();
+  base::Result<void> CleanUp();
 
  private:
   struct SimulatedNode {
@@ -103,18 +103,18 @@ class Simulator {
   void SendHeartbeats(const std::stop_token& stop);
   // Sends the heartbeats that are due, in parallel. Returns whether there were any.
   bool SendDueHeartbeats(http::Transport& transport, base::Random& random);
-  [[nodiscard]] std::vector<Heartbeat> DueHeartbeats() REQUIRES(heartbeats_);
-  [[nodiscard]] TimePoint TakeTurn(SimulatedNode& node, http::Transport& transport);
-  [[nodiscard]] std::vector<base::Result<http::Response>> SendWrites(
-      SimulatedNode& node, const std::vector<Write>& writes, http::Transport& transport);
+  std::vector<Heartbeat> DueHeartbeats() REQUIRES(heartbeats_);
+  TimePoint TakeTurn(SimulatedNode& node, http::Transport& transport);
+  std::vector<base::Result<http::Response>> SendWrites(SimulatedNode& node,
+                                                       const std::vector<Write>& writes,
+                                                       http::Transport& transport);
   void Count(const SimulatedNode& node, const Action& action, const base::Result<Written>& outcome);
   void CountIfSetUp(SimulatedNode& node);
-  [[nodiscard]] base::Result<SimulatedNode*> Find(const std::string& node);
+  base::Result<SimulatedNode*> Find(const std::string& node);
   // Changes the node between two of its turns, and schedules a turn.
-  [[nodiscard]] base::Result<void> Change(const std::string& node,
-                                          const std::function<void(NodeState&)>& change);
-  [[nodiscard]] base::Result<void> DeleteAll(const std::vector<http::Request>& requests);
-  [[nodiscard]] std::unique_ptr<http::Transport> NewTransport() const;
+  base::Result<void> Change(const std::string& node, const std::function<void(NodeState&)>& change);
+  base::Result<void> DeleteAll(const std::vector<http::Request>& requests);
+  std::unique_ptr<http::Transport> NewTransport() const;
 
   const Settings settings_;
   const http::Endpoint endpoint_;

@@ -104,7 +104,7 @@ struct PodRun {
   WriteBackoff delete_backoff = {};
 };
 
-[[nodiscard]] constexpr std::string_view ToString(PodRun::Stage stage) {
+constexpr std::string_view ToString(PodRun::Stage stage) {
   switch (stage) {
     case PodRun::Stage::kPreparing:
       return "Preparing";
@@ -184,15 +184,12 @@ class Cluster {
   Cluster& operator=(const Cluster&) = delete;
   virtual ~Cluster() = default;
 
-  [[nodiscard]] virtual std::shared_ptr<const Node> GetNode(const std::string& name) const = 0;
-  [[nodiscard]] virtual std::vector<std::shared_ptr<const Slice>> SlicesOf(
-      const std::string& node) const = 0;
-  [[nodiscard]] virtual std::vector<std::shared_ptr<const Pod>> PodsOf(
-      const std::string& node) const = 0;
-  [[nodiscard]] virtual std::shared_ptr<const Claim> GetClaim(const kube::ObjectKey& key) const = 0;
-  [[nodiscard]] virtual std::shared_ptr<const Domain> FindDomain(const kube::Uid& uid) const = 0;
-  [[nodiscard]] virtual std::shared_ptr<const Clique> GetClique(
-      const kube::ObjectKey& key) const = 0;
+  virtual std::shared_ptr<const Node> GetNode(const std::string& name) const = 0;
+  virtual std::vector<std::shared_ptr<const Slice>> SlicesOf(const std::string& node) const = 0;
+  virtual std::vector<std::shared_ptr<const Pod>> PodsOf(const std::string& node) const = 0;
+  virtual std::shared_ptr<const Claim> GetClaim(const kube::ObjectKey& key) const = 0;
+  virtual std::shared_ptr<const Domain> FindDomain(const kube::Uid& uid) const = 0;
+  virtual std::shared_ptr<const Clique> GetClique(const kube::ObjectKey& key) const = 0;
 };
 
 // Assigns pod addresses, each only once. Thread-safe.
@@ -202,7 +199,7 @@ class Addresses {
   Addresses(const Addresses&) = delete;
   Addresses& operator=(const Addresses&) = delete;
   virtual ~Addresses() = default;
-  [[nodiscard]] virtual std::string Next() = 0;
+  virtual std::string Next() = 0;
 };
 
 }  // namespace nodesim

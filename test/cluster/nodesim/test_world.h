@@ -38,15 +38,13 @@ class TestWorld final : public Cluster, public Addresses, public Objects {
  public:
   TestWorld();
 
-  [[nodiscard]] std::shared_ptr<const Node> GetNode(const std::string& name) const override;
-  [[nodiscard]] std::vector<std::shared_ptr<const Slice>> SlicesOf(
-      const std::string& node) const override;
-  [[nodiscard]] std::vector<std::shared_ptr<const Pod>> PodsOf(
-      const std::string& node) const override;
-  [[nodiscard]] std::shared_ptr<const Claim> GetClaim(const kube::ObjectKey& key) const override;
-  [[nodiscard]] std::shared_ptr<const Domain> FindDomain(const kube::Uid& uid) const override;
-  [[nodiscard]] std::shared_ptr<const Clique> GetClique(const kube::ObjectKey& key) const override;
-  [[nodiscard]] std::string Next() override { return "10.0.0." + std::to_string(++addresses_); }
+  std::shared_ptr<const Node> GetNode(const std::string& name) const override;
+  std::vector<std::shared_ptr<const Slice>> SlicesOf(const std::string& node) const override;
+  std::vector<std::shared_ptr<const Pod>> PodsOf(const std::string& node) const override;
+  std::shared_ptr<const Claim> GetClaim(const kube::ObjectKey& key) const override;
+  std::shared_ptr<const Domain> FindDomain(const kube::Uid& uid) const override;
+  std::shared_ptr<const Clique> GetClique(const kube::ObjectKey& key) const override;
+  std::string Next() override { return "10.0.0." + std::to_string(++addresses_); }
 
   // Runs one turn of the node, and applies its writes. Returns whether there were any.
   bool Turn();
@@ -89,14 +87,12 @@ class TestWorld final : public Cluster, public Addresses, public Objects {
  private:
   friend struct Applier;
 
-  [[nodiscard]] std::string NewVersion() { return std::to_string(++version_); }
-  [[nodiscard]] base::Result<Written> Write(const Action& action);
-  [[nodiscard]] Pod& AddClaimingPod(const std::string& name, const Grant& grant);
+  std::string NewVersion() { return std::to_string(++version_); }
+  base::Result<Written> Write(const Action& action);
+  Pod& AddClaimingPod(const std::string& name, const Grant& grant);
 
   // Returns the state that the watch shows.
-  [[nodiscard]] const Objects& Seen(Watch watch) const {
-    return lagging_.contains(watch) ? seen_ : *this;
-  }
+  const Objects& Seen(Watch watch) const { return lagging_.contains(watch) ? seen_ : *this; }
 
   std::set<Watch> lagging_;
   Objects seen_;  // For lagging watches.

@@ -16,15 +16,15 @@ struct PlacedNode {
 };
 
 // Returns kInvalid, with the option and the fix, if `settings` cannot be satisfied.
-[[nodiscard]] base::Result<void> Validate(const Settings& settings);
+base::Result<void> Validate(const Settings& settings);
 
 // Returns the nodes in order. Nodes with a fabric come first, in cliques of consecutive nodes whose
 // sizes differ by at most one (or have `clique_size`). The same settings give the same nodes,
 // identities and cliques, so that a restarted simulator finds its own nodes. REQUIRES:
 // Validate(settings) succeeded.
-[[nodiscard]] std::vector<PlacedNode> PlaceNodes(const Settings& settings);
+std::vector<PlacedNode> PlaceNodes(const Settings& settings);
 
 // Returns the number of different cliques.
-[[nodiscard]] int CountCliques(const std::vector<PlacedNode>& nodes);
+int CountCliques(const std::vector<PlacedNode>& nodes);
 
 }  // namespace nodesim

@@ -30,7 +30,7 @@ struct Turn {
   }
   // Returns whether `backoff` allows a write of an object with that version now. If not, schedules
   // a turn for when it does.
-  [[nodiscard]] bool MayWrite(const WriteBackoff& backoff, std::string_view version) {
+  bool MayWrite(const WriteBackoff& backoff, std::string_view version) {
     if (backoff.MayWrite(now, version)) return true;
     At(backoff.Next(version));
     return false;
@@ -42,25 +42,24 @@ void AdvanceNode(Turn& turn);
 void AdvanceSlices(Turn& turn);
 
 // plugin.cc. Returns true once it is done. Until then the reason is in the node's ClaimRun.
-[[nodiscard]] bool Prepare(Turn& turn, const Claim& claim);
-[[nodiscard]] bool Unprepare(Turn& turn, const kube::Uid& claim);
+bool Prepare(Turn& turn, const Claim& claim);
+bool Unprepare(Turn& turn, const kube::Uid& claim);
 
 // How long an ending daemon tries to remove its entry from the clique.
 inline constexpr std::chrono::seconds kLeaveBudget{10};
 
 // daemon.cc. `pod` is null if its object does not exist.
-[[nodiscard]] std::optional<Daemon> StartDaemon(const Turn& turn, const PodRun& run,
-                                                const Pod& pod);
+std::optional<Daemon> StartDaemon(const Turn& turn, const PodRun& run, const Pod& pod);
 void AdvanceDaemon(Turn& turn, PodRun& run, const Pod* pod);
 void LeaveClique(Turn& turn, PodRun& run);
 
 // own_daemon.cc. REQUIRES: the daemon is the product's.
-[[nodiscard]] OwnDaemon StartOwnDaemon(const Turn& turn, const PodRun& run, const Daemon& daemon);
+OwnDaemon StartOwnDaemon(const Turn& turn, const PodRun& run, const Daemon& daemon);
 // Continues a daemon of an earlier simulator, from its state in the API server.
 void AdoptOwnDaemon(const Turn& turn, const Pod& pod, OwnDaemon& own);
 void AdvanceOwnDaemon(Turn& turn, PodRun& run);
 // Stops it. Returns whether it has stopped.
-[[nodiscard]] bool StopOwnDaemon(Turn& turn, PodRun& run);
+bool StopOwnDaemon(Turn& turn, PodRun& run);
 
 // kubelet.cc
 void AdvancePods(Turn& turn);

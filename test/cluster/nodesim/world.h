@@ -31,19 +31,17 @@ class World final : public Cluster {
   // Returns whether everything was read once. A kind that the API server does not serve yet counts
   // as read if nodes can work without it: they can without ComputeDomains. Call it on the
   // reflectors' thread.
-  [[nodiscard]] bool HasSynced() const;
+  bool HasSynced() const;
 
-  [[nodiscard]] std::shared_ptr<const Node> GetNode(const std::string& name) const override;
-  [[nodiscard]] std::vector<std::shared_ptr<const Slice>> SlicesOf(
-      const std::string& node) const override;
-  [[nodiscard]] std::vector<std::shared_ptr<const Pod>> PodsOf(
-      const std::string& node) const override;
-  [[nodiscard]] std::shared_ptr<const Claim> GetClaim(const kube::ObjectKey& key) const override;
-  [[nodiscard]] std::shared_ptr<const Domain> FindDomain(const kube::Uid& uid) const override;
-  [[nodiscard]] std::shared_ptr<const Clique> GetClique(const kube::ObjectKey& key) const override;
+  std::shared_ptr<const Node> GetNode(const std::string& name) const override;
+  std::vector<std::shared_ptr<const Slice>> SlicesOf(const std::string& node) const override;
+  std::vector<std::shared_ptr<const Pod>> PodsOf(const std::string& node) const override;
+  std::shared_ptr<const Claim> GetClaim(const kube::ObjectKey& key) const override;
+  std::shared_ptr<const Domain> FindDomain(const kube::Uid& uid) const override;
+  std::shared_ptr<const Clique> GetClique(const kube::ObjectKey& key) const override;
 
-  [[nodiscard]] std::shared_ptr<const Pod> GetPod(const kube::ObjectKey& key) const;
-  [[nodiscard]] std::vector<std::shared_ptr<const Pod>> AllPods() const;
+  std::shared_ptr<const Pod> GetPod(const kube::ObjectKey& key) const;
+  std::vector<std::shared_ptr<const Pod>> AllPods() const;
 
  private:
   template <typename T>

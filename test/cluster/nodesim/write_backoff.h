@@ -30,18 +30,18 @@ class WriteBackoff {
   };
 
   // `version` is the object's in the cache. Empty if the object does not exist.
-  [[nodiscard]] bool MayWrite(TimePoint now, std::string_view version) const {
+  bool MayWrite(TimePoint now, std::string_view version) const {
     return now >= retry_at_ && (HasSeen(version) || now >= seen_by_);
   }
   // Returns whether the cache is at least as new as the last write.
-  [[nodiscard]] bool HasSeen(std::string_view version) const {
+  bool HasSeen(std::string_view version) const {
     return written_.empty() || (!version.empty() && !kube::IsOlder(version, written_));
   }
   // Returns when to try again, if nothing changes before.
-  [[nodiscard]] TimePoint Next(std::string_view version) const {
+  TimePoint Next(std::string_view version) const {
     return HasSeen(version) ? retry_at_ : std::max(retry_at_, seen_by_);
   }
-  [[nodiscard]] int failures() const { return failures_; }
+  int failures() const { return failures_; }
 
   // `version` is the reply's. Empty if a watch will show nothing.
   void Succeeded(TimePoint now, std::string version) {

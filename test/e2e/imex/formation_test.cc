@@ -73,7 +73,7 @@ class World {
   }
 
   // How long it takes until all are connected, from when the last daemon began.
-  [[nodiscard]] std::optional<milliseconds> UntilConnected() {
+  std::optional<milliseconds> UntilConnected() {
     const TimePoint end = now_ + kOver;
     while (!events_.empty() && events_.begin()->first <= end) {
       TakeEvent();
@@ -103,25 +103,25 @@ class World {
   }
 
   // Each daemon of a clique reaches each other, and under the right index.
-  [[nodiscard]] bool AllConnected() const {
+  bool AllConnected() const {
     return std::ranges::all_of(daemons_, [&](const auto& daemon) {
       return std::ranges::all_of(daemons_, [&](const auto& peer) {
         return peer->self.clique != daemon->self.clique || Reaches(*daemon, *peer);
       });
     });
   }
-  [[nodiscard]] const std::vector<std::unique_ptr<Daemon>>& daemons() const { return daemons_; }
-  [[nodiscard]] std::set<int> Indices(const std::string& clique) const {
+  const std::vector<std::unique_ptr<Daemon>>& daemons() const { return daemons_; }
+  std::set<int> Indices(const std::string& clique) const {
     std::set<int> indices;
     for (const auto& daemon : daemons_) {
       if (daemon->self.clique == clique) indices.insert(daemon->observed.imex.index.value_or(-1));
     }
     return indices;
   }
-  [[nodiscard]] int conflicts() const { return conflicts_; }
-  [[nodiscard]] int writes() const { return writes_; }
-  [[nodiscard]] int signals() const { return signals_; }
-  [[nodiscard]] const std::string& log() const { return log_; }
+  int conflicts() const { return conflicts_; }
+  int writes() const { return writes_; }
+  int signals() const { return signals_; }
+  const std::string& log() const { return log_; }
 
  private:
   struct Stored {
@@ -155,7 +155,7 @@ class World {
   }
 
   // IMEX of `daemon` looks for `peer` where it is, and means it.
-  [[nodiscard]] static bool Reaches(const Daemon& daemon, const Daemon& peer) {
+  static bool Reaches(const Daemon& daemon, const Daemon& peer) {
     if (!daemon.observed.imex.runs || !peer.observed.imex.runs) return false;
     const auto known = daemon.knows.find(*peer.observed.imex.index);
     return known != daemon.knows.end() && known->second == peer.self.ip;
@@ -299,7 +299,7 @@ class World {
     }
     return std::to_string(version_);
   }
-  [[nodiscard]] std::shared_ptr<const api::Clique> Decoded(const std::string& clique) {
+  std::shared_ptr<const api::Clique> Decoded(const std::string& clique) {
     json::Parser parser;
     const auto parsed = parser.Parse(json::Serialize(cliques_.at(clique).object));
     return std::make_shared<const api::Clique>(api::DecodeClique(*parsed).value());

@@ -67,8 +67,8 @@ class Author {
     }
   }
 
-  [[nodiscard]] const std::string& text() const { return text_; }
-  [[nodiscard]] bool is_fine() const { return is_fine_; }
+  const std::string& text() const { return text_; }
+  bool is_fine() const { return is_fine_; }
 
  private:
   Value Literal(std::string_view text, Value value) {

@@ -126,7 +126,7 @@ class LeaseServer {
   }
 
  private:
-  [[nodiscard]] Reply Stored() const {
+  Reply Stored() const {
     if (lease_.IsNull()) return Missing(404, "NotFound");
     return http::Response{.status = 200, .body = json::Serialize(lease_)};
   }

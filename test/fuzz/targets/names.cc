@@ -12,7 +12,7 @@ namespace {
 class Expression {
  public:
   explicit Expression(const char* text) { CHECK(::regcomp(&compiled_, text, REG_EXTENDED) == 0); }
-  [[nodiscard]] bool Matches(std::string_view text) const {
+  bool Matches(std::string_view text) const {
     const std::string whole(text);
     // It would take a NUL for the end, and a line break for the end of a line.
     if (whole.find('\0') != std::string::npos) return false;

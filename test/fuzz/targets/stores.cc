@@ -34,7 +34,7 @@ struct Watched {
                                               },
                                               logger};
 
-  [[nodiscard]] std::string State() const {
+  std::string State() const {
     std::string state = told + store.resource_version() + "\n";
     for (const auto& claim : store.List()) state += Show(*claim) + "\n";
     return state + std::to_string(store.unreadable());

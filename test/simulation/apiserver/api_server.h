@@ -32,7 +32,7 @@ struct RequestRecord {
   Time time = {};
 
   // Returns "patch computedomains.resource.nvidia.com/status train/cd-1", for messages.
-  [[nodiscard]] std::string ToString() const;
+  std::string ToString() const;
 };
 
 class ApiServer {
@@ -41,11 +41,11 @@ class ApiServer {
   explicit ApiServer(ObjectStore& store) : store_(store) {}
 
   // Answers any request except a watch. `client` is the sender, for requests() and the store.
-  [[nodiscard]] http::Response Handle(const std::string& client, const http::Request& request,
-                                      Revision view = kNewest);
+  http::Response Handle(const std::string& client, const http::Request& request,
+                        Revision view = kNewest);
   // Answers a watch.
-  [[nodiscard]] WatchStream OpenWatch(const std::string& client, const http::Request& request,
-                                      Revision view = kNewest);
+  WatchStream OpenWatch(const std::string& client, const http::Request& request,
+                        Revision view = kNewest);
 
   // Forgets older versions: a watch or list that continues from below `revision` gets 410.
   void Compact(Revision revision) { compacted_ = revision; }
@@ -57,28 +57,25 @@ class ApiServer {
   using Refuses = std::function<bool(const std::string& client, const Target& target)>;
   void Refuse(Refuses refuses) { refuses_ = std::move(refuses); }
 
-  [[nodiscard]] const std::deque<RequestRecord>& requests() const { return requests_; }
+  const std::deque<RequestRecord>& requests() const { return requests_; }
   // Forgets all requests and changes so far, for a run that no oracle sees. REQUIRES: every watch
   // has seen the changes.
   void ForgetPast() {
     requests_.clear();
     store_.ForgetPast();
   }
-  [[nodiscard]] const ObjectStore& store() const { return store_; }
+  const ObjectStore& store() const { return store_; }
 
  private:
-  [[nodiscard]] http::Response Answer(const std::string& client, const http::Request& request,
-                                      const Target& target, Revision view);
-  [[nodiscard]] Reply Write(const std::string& client, const http::Request& request,
-                            const Target& target);
-  [[nodiscard]] Reply WriteParsed(const std::string& client, const http::Request& request,
-                                  const Target& target, json::Value body);
-  [[nodiscard]] http::Response Get(const http::Request& request, const Target& target,
-                                   Revision view) const;
-  [[nodiscard]] http::Response List(const http::Request& request, const Target& target,
-                                    Revision view) const;
-  [[nodiscard]] WatchStream Open(const Target& target, Revision view) const;
-  [[nodiscard]] http::Response Discover(const Target& target) const;
+  http::Response Answer(const std::string& client, const http::Request& request,
+                        const Target& target, Revision view);
+  Reply Write(const std::string& client, const http::Request& request, const Target& target);
+  Reply WriteParsed(const std::string& client, const http::Request& request, const Target& target,
+                    json::Value body);
+  http::Response Get(const http::Request& request, const Target& target, Revision view) const;
+  http::Response List(const http::Request& request, const Target& target, Revision view) const;
+  WatchStream Open(const Target& target, Revision view) const;
+  http::Response Discover(const Target& target) const;
   void Record(const std::string& client, const http::Request& request, Target target,
               const http::Response& answer, Revision view);
 

@@ -32,13 +32,13 @@ inline constexpr std::string_view kDisruptedTaint = "karpenter.sh/disrupted";
 inline constexpr std::string_view kDriverNamespace = "cdom-system";
 inline constexpr std::string_view kLeaseName = "cdom-controller";
 
-[[nodiscard]] inline std::string DaemonName(const std::string& domain) {
+inline std::string DaemonName(const std::string& domain) {
   return "computedomain-daemon-" + domain;
 }
-[[nodiscard]] inline std::string CliqueName(const std::string& domain, const std::string& clique) {
+inline std::string CliqueName(const std::string& domain, const std::string& clique) {
   return domain + "." + clique;
 }
-[[nodiscard]] inline std::string SliceName(const std::string& node) {
+inline std::string SliceName(const std::string& node) {
   return "00000-" + std::string(kDriver) + "-" + node + "-x";
 }
 

@@ -9,18 +9,17 @@
 namespace simulation {
 
 // A ComputeDomain as a user applies it.
-[[nodiscard]] json::Value ComputeDomainObject(const std::string& name,
-                                              const std::string& template_name, int num_nodes = 0);
-[[nodiscard]] json::Value NamespaceObject(const std::string& name);
+json::Value ComputeDomainObject(const std::string& name, const std::string& template_name,
+                                int num_nodes = 0);
+json::Value NamespaceObject(const std::string& name);
 // A ready node, with its own name as host name.
-[[nodiscard]] json::Value NodeObject(const std::string& name, const std::string& boot_id);
+json::Value NodeObject(const std::string& name, const std::string& boot_id);
 // A child of the domain, with only the fields that the contract requires.
-[[nodiscard]] json::Value DaemonSetObject(const std::string& domain, bool controller_writes);
-[[nodiscard]] json::Value DaemonTemplateObject(const std::string& domain);
-[[nodiscard]] json::Value WorkloadTemplateObject(const std::string& domain,
-                                                 const std::string& domain_name,
-                                                 const std::string& name);
+json::Value DaemonSetObject(const std::string& domain, bool controller_writes);
+json::Value DaemonTemplateObject(const std::string& domain);
+json::Value WorkloadTemplateObject(const std::string& domain, const std::string& domain_name,
+                                   const std::string& name);
 // A claim template that belongs to no domain.
-[[nodiscard]] json::Value ForeignTemplateObject(const std::string& name);
+json::Value ForeignTemplateObject(const std::string& name);
 
 }  // namespace simulation

@@ -29,7 +29,7 @@ struct Change {
   std::string actor = {};      // Client that wrote it.
   Time time = {};
 
-  [[nodiscard]] Revision revision() const { return after->revision(); }
+  Revision revision() const { return after->revision(); }
 };
 
 // Entries by their number, from 0. Those that are forgotten keep their numbers.
@@ -37,22 +37,22 @@ template <typename T>
 class Numbered {
  public:
   // With those that are forgotten.
-  [[nodiscard]] std::size_t size() const { return forgotten_ + kept_.size(); }
+  std::size_t size() const { return forgotten_ + kept_.size(); }
   // REQUIRES: it is not forgotten.
-  [[nodiscard]] const T& operator[](std::size_t number) const {
+  const T& operator[](std::size_t number) const {
     CHECK(number >= forgotten_);
     return kept_[number - forgotten_];
   }
   // Returns the number of the entry at `place`.
-  [[nodiscard]] std::size_t NumberOf(typename std::vector<T>::const_iterator place) const {
+  std::size_t NumberOf(typename std::vector<T>::const_iterator place) const {
     return forgotten_ + static_cast<std::size_t>(place - kept_.begin());
   }
   // Of those that are not forgotten.
-  [[nodiscard]] auto begin() const { return kept_.begin(); }
-  [[nodiscard]] auto end() const { return kept_.end(); }
-  [[nodiscard]] auto rbegin() const { return kept_.rbegin(); }
-  [[nodiscard]] auto rend() const { return kept_.rend(); }
-  [[nodiscard]] const T& back() const { return kept_.back(); }
+  auto begin() const { return kept_.begin(); }
+  auto end() const { return kept_.end(); }
+  auto rbegin() const { return kept_.rbegin(); }
+  auto rend() const { return kept_.rend(); }
+  const T& back() const { return kept_.back(); }
   void push_back(T entry) { kept_.push_back(std::move(entry)); }
   void Forget() {
     forgotten_ += kept_.size();
@@ -69,17 +69,15 @@ class History {
   // The next write gets the revision after `start`.
   explicit History(Revision start) : revision_(start) {}
 
-  [[nodiscard]] Revision revision() const { return revision_; }
-  [[nodiscard]] const Objects& Live(Kind kind) const { return live_[Index(kind)]; }
-  [[nodiscard]] ObjectPtr Get(Kind kind, const kube::ObjectKey& key) const;
+  Revision revision() const { return revision_; }
+  const Objects& Live(Kind kind) const { return live_[Index(kind)]; }
+  ObjectPtr Get(Kind kind, const kube::ObjectKey& key) const;
   // Returns the objects as of `revision`.
-  [[nodiscard]] Objects StateAt(Kind kind, Revision revision) const;
+  Objects StateAt(Kind kind, Revision revision) const;
 
-  [[nodiscard]] const Numbered<Change>& changes() const { return changes_; }
+  const Numbered<Change>& changes() const { return changes_; }
   // Returns the numbers in changes() of one kind's changes.
-  [[nodiscard]] const Numbered<std::size_t>& ChangesOf(Kind kind) const {
-    return of_kind_[Index(kind)];
-  }
+  const Numbered<std::size_t>& ChangesOf(Kind kind) const { return of_kind_[Index(kind)]; }
 
   // Writes `value` with the next revision, and returns the stored object.
   ObjectPtr Put(Kind kind, json::Value value, const std::string& actor, Time time);
@@ -90,7 +88,7 @@ class History {
 
  private:
   static std::size_t Index(Kind kind) { return static_cast<std::size_t>(kind); }
-  [[nodiscard]] ObjectPtr Stamp(json::Value value);
+  ObjectPtr Stamp(json::Value value);
   void Append(Change change);
 
   Revision revision_;

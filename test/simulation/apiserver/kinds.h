@@ -44,11 +44,10 @@ struct KindInfo {
   std::vector<std::string> selectable = {};
 };
 
-[[nodiscard]] const KindInfo& Describe(Kind kind);
+const KindInfo& Describe(Kind kind);
 // Null if there is no such kind.
-[[nodiscard]] const KindInfo* FindKind(std::string_view group, std::string_view version,
-                                       std::string_view plural);
+const KindInfo* FindKind(std::string_view group, std::string_view version, std::string_view plural);
 // Finds by the apiVersion and kind of an owner reference. Null if there is no such kind.
-[[nodiscard]] const KindInfo* FindOwnerKind(std::string_view api_version, std::string_view kind);
+const KindInfo* FindOwnerKind(std::string_view api_version, std::string_view kind);
 
 }  // namespace simulation

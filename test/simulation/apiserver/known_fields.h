@@ -33,7 +33,7 @@ class KnownFields {
   };
   struct Type {
     std::vector<Field> fields = {};  // By name.
-    [[nodiscard]] const Field* Find(const std::string& name) const;
+    const Field* Find(const std::string& name) const;
   };
 
   static void Drop(const Type& type, json::Value& value);

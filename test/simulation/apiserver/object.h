@@ -22,23 +22,23 @@ class Object {
   // REQUIRES: `value` has the metadata that the server gives: name, uid and resourceVersion.
   explicit Object(json::Value value);
 
-  [[nodiscard]] const json::Value& value() const { return value_; }
-  [[nodiscard]] const json::Value& operator[](std::string_view name) const { return value_[name]; }
-  [[nodiscard]] const json::Value& meta() const { return value_["metadata"]; }
-  [[nodiscard]] const kube::ObjectKey& key() const { return key_; }
-  [[nodiscard]] const kube::Uid& uid() const { return uid_; }
-  [[nodiscard]] Revision revision() const { return revision_; }
-  [[nodiscard]] bool deleting() const { return deleting_; }
+  const json::Value& value() const { return value_; }
+  const json::Value& operator[](std::string_view name) const { return value_[name]; }
+  const json::Value& meta() const { return value_["metadata"]; }
+  const kube::ObjectKey& key() const { return key_; }
+  const kube::Uid& uid() const { return uid_; }
+  Revision revision() const { return revision_; }
+  bool deleting() const { return deleting_; }
 
   // Returns the label's value, which may be empty. Null if there is no such label.
-  [[nodiscard]] const std::string* FindLabel(std::string_view name) const;
-  [[nodiscard]] const std::string& Label(std::string_view name) const;  // Empty if absent.
-  [[nodiscard]] bool HasFinalizer(std::string_view name) const;
+  const std::string* FindLabel(std::string_view name) const;
+  const std::string& Label(std::string_view name) const;  // Empty if absent.
+  bool HasFinalizer(std::string_view name) const;
   // Returns the owner reference with controller: true, or null.
-  [[nodiscard]] const json::Value& ControllerOwner() const;
+  const json::Value& ControllerOwner() const;
 
   // Returns the object as JSON. It is serialized once.
-  [[nodiscard]] const std::string& text() const;
+  const std::string& text() const;
 
  private:
   json::Value value_;
@@ -51,13 +51,12 @@ class Object {
 using ObjectPtr = std::shared_ptr<const Object>;
 
 // Returns whether both are equal as JSON. The order of members does not matter.
-[[nodiscard]] bool SameValue(const json::Value& a, const json::Value& b);
+bool SameValue(const json::Value& a, const json::Value& b);
 
 // Returns the value at the path of member names. Null if one is missing.
-[[nodiscard]] const json::Value& At(const json::Value& value,
-                                    std::initializer_list<std::string_view> path);
+const json::Value& At(const json::Value& value, std::initializer_list<std::string_view> path);
 
 // Returns the condition of that type in `object`.status.conditions, or null.
-[[nodiscard]] const json::Value& FindCondition(const json::Value& object, std::string_view type);
+const json::Value& FindCondition(const json::Value& object, std::string_view type);
 
 }  // namespace simulation

@@ -30,12 +30,12 @@ struct Reply {
   ObjectPtr object = nullptr;  // Object read or written, or last state of a deleted object.
   json::Value status = {};     // The Status object of failures and completed deletions.
 
-  [[nodiscard]] bool ok() const { return code >= 200 && code < 300; }
+  bool ok() const { return code >= 200 && code < 300; }
 };
 
 // A failure, with a Status like the server's.
-[[nodiscard]] Reply Failed(int code, std::string_view reason, const std::string& message,
-                           const KindInfo* kind = nullptr, const std::string& name = {});
+Reply Failed(int code, std::string_view reason, const std::string& message,
+             const KindInfo* kind = nullptr, const std::string& name = {});
 
 enum class Subresource { kNone, kStatus };
 enum class PatchType { kMerge, kJson };
@@ -51,10 +51,10 @@ struct DeleteOptions {
 class CustomSchemas {
  public:
   // Returns the schemas in crds/, read once.
-  [[nodiscard]] static const CustomSchemas& Shipped();
+  static const CustomSchemas& Shipped();
   // Parses two CustomResourceDefinitions.
   CustomSchemas(const std::string& compute_domains, const std::string& cliques);
-  [[nodiscard]] const Schema& Of(Kind kind) const;
+  const Schema& Of(Kind kind) const;
 
  private:
   Schema compute_domains_;
@@ -70,19 +70,17 @@ class ObjectStore {
 
   // REQUIRES: not earlier than before.
   void SetTime(Time now);
-  [[nodiscard]] Time now() const { return now_; }
+  Time now() const { return now_; }
 
-  [[nodiscard]] const History& history() const { return history_; }
-  [[nodiscard]] Revision revision() const { return history_.revision(); }
-  [[nodiscard]] const Objects& Live(Kind kind) const { return history_.Live(kind); }
+  const History& history() const { return history_; }
+  Revision revision() const { return history_.revision(); }
+  const Objects& Live(Kind kind) const { return history_.Live(kind); }
   // Null if it does not exist.
-  [[nodiscard]] ObjectPtr Get(Kind kind, const kube::ObjectKey& key) const {
-    return history_.Get(kind, key);
-  }
+  ObjectPtr Get(Kind kind, const kube::ObjectKey& key) const { return history_.Get(kind, key); }
 
   // Sets whether a kind is served. If not, its API is not installed.
   void SetServed(Kind kind, bool served) { served_[static_cast<std::size_t>(kind)] = served; }
-  [[nodiscard]] bool IsServed(Kind kind) const { return served_[static_cast<std::size_t>(kind)]; }
+  bool IsServed(Kind kind) const { return served_[static_cast<std::size_t>(kind)]; }
 
   // A valid write before it is stored. `before` or `after` is null if there is none.
   struct Admission {
@@ -120,28 +118,26 @@ class ObjectStore {
     return Update(actor, kind, key, std::move(value), subresource);
   }
 
-  [[nodiscard]] static Reply NotFound(Kind kind, const std::string& name);
+  static Reply NotFound(Kind kind, const std::string& name);
 
   // See History.
   void ForgetPast() { history_.ForgetPast(); }
 
  private:
-  [[nodiscard]] Reply Write(const std::string& actor, const KindInfo& kind,
-                            const ObjectPtr& existing, json::Value object, Subresource subresource);
-  [[nodiscard]] std::optional<Reply> CheckNamespace(const KindInfo& kind, const std::string& ns,
-                                                    const json::Value& object) const;
-  [[nodiscard]] std::string CheckObject(const KindInfo& kind, const json::Value& object,
-                                        const json::Value* old) const;
-  [[nodiscard]] Reply DeleteGracefully(const std::string& actor, const KindInfo& kind,
-                                       const ObjectPtr& object, std::int64_t grace,
-                                       std::optional<json::Value> finalizers);
-  [[nodiscard]] std::optional<Reply> Refuse(const std::string& actor, const KindInfo& kind,
-                                            const kube::ObjectKey& key, Subresource subresource,
-                                            const json::Value& before,
-                                            const json::Value& after) const;
+  Reply Write(const std::string& actor, const KindInfo& kind, const ObjectPtr& existing,
+              json::Value object, Subresource subresource);
+  std::optional<Reply> CheckNamespace(const KindInfo& kind, const std::string& ns,
+                                      const json::Value& object) const;
+  std::string CheckObject(const KindInfo& kind, const json::Value& object,
+                          const json::Value* old) const;
+  Reply DeleteGracefully(const std::string& actor, const KindInfo& kind, const ObjectPtr& object,
+                         std::int64_t grace, std::optional<json::Value> finalizers);
+  std::optional<Reply> Refuse(const std::string& actor, const KindInfo& kind,
+                              const kube::ObjectKey& key, Subresource subresource,
+                              const json::Value& before, const json::Value& after) const;
   Reply Remove(const std::string& actor, const KindInfo& kind, const ObjectPtr& object);
-  [[nodiscard]] kube::Uid NextUid();
-  [[nodiscard]] std::string NextSuffix();
+  kube::Uid NextUid();
+  std::string NextSuffix();
 
   const CustomSchemas& schemas_;
   History history_;

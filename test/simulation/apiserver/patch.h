@@ -7,10 +7,10 @@
 namespace simulation {
 
 // RFC 7396: members of `patch` replace those of `target`; null removes them.
-[[nodiscard]] json::Value MergePatch(json::Value target, const json::Value& patch);
+json::Value MergePatch(json::Value target, const json::Value& patch);
 
 // RFC 6902. Returns kInvalid, with the operation, if a test fails, a path does not exist, or
 // `patch` is not a JSON patch.
-[[nodiscard]] base::Result<json::Value> JsonPatch(json::Value target, const json::Value& patch);
+base::Result<json::Value> JsonPatch(json::Value target, const json::Value& patch);
 
 }  // namespace simulation

@@ -93,11 +93,11 @@ struct Schema::Node {
 
   explicit Node(const YAML::Node& yaml);
   void ReadKeyword(const std::string& name, const YAML::Node& value);
-  [[nodiscard]] const Node* Find(std::string_view name) const {
+  const Node* Find(std::string_view name) const {
     const auto it = std::ranges::find(properties, name, [](const auto& p) { return p.first; });
     return it == properties.end() ? nullptr : it->second.get();
   }
-  [[nodiscard]] bool IsOpen() const { return type == "object" && properties.empty(); }
+  bool IsOpen() const { return type == "object" && properties.empty(); }
 
   void Complete(Value& value) const;
   void Validate(const Value& value, const Value* old, const std::string& path,
@@ -108,7 +108,7 @@ struct Schema::Node {
                      std::vector<std::string>& errors) const;
   void ValidateString(const Value& value, const std::string& path,
                       std::vector<std::string>& errors) const;
-  [[nodiscard]] bool IsKept(Rule rule, const Value& value, const Value* old) const;
+  bool IsKept(Rule rule, const Value& value, const Value* old) const;
 };
 
 Schema::Node::Node(const YAML::Node& yaml) : type(yaml["type"].as<std::string>()) {

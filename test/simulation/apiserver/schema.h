@@ -19,7 +19,7 @@ class Schema {
  public:
   // Parses a CustomResourceDefinition with one version. Ends the process for an unsupported CEL
   // rule or keyword: a guess would make the simulation wrong.
-  [[nodiscard]] static Schema FromCrd(const std::string& yaml);
+  static Schema FromCrd(const std::string& yaml);
   ~Schema();
   Schema(Schema&&) noexcept;
   Schema& operator=(Schema&&) noexcept;
@@ -27,8 +27,7 @@ class Schema {
   // Drops unknown fields, then fills in defaults.
   void Complete(json::Value& object) const;
   // Returns the errors of `object`, one sentence each. `old` is null on creation.
-  [[nodiscard]] std::vector<std::string> Validate(const json::Value& object,
-                                                  const json::Value* old) const;
+  std::vector<std::string> Validate(const json::Value& object, const json::Value* old) const;
 
  private:
   struct Node;

@@ -16,11 +16,11 @@ class Selector {
   Selector() = default;  // Selects everything.
 
   // Returns kInvalid if the server would refuse it with 400.
-  [[nodiscard]] static base::Result<Selector> Parse(const KindInfo& kind, std::string_view labels,
-                                                    std::string_view fields);
+  static base::Result<Selector> Parse(const KindInfo& kind, std::string_view labels,
+                                      std::string_view fields);
 
-  [[nodiscard]] bool Matches(const Object& object) const;
-  [[nodiscard]] bool SelectsAll() const { return labels_.empty() && fields_.empty(); }
+  bool Matches(const Object& object) const;
+  bool SelectsAll() const { return labels_.empty() && fields_.empty(); }
 
  private:
   enum class Operator { kIn, kNotIn, kExists, kNotExists };
@@ -35,9 +35,8 @@ class Selector {
     bool equal = true;
   };
 
-  [[nodiscard]] static base::Result<LabelTerm> ParseLabelTerm(std::string_view text);
-  [[nodiscard]] static base::Result<FieldTerm> ParseFieldTerm(const KindInfo& kind,
-                                                              std::string_view text);
+  static base::Result<LabelTerm> ParseLabelTerm(std::string_view text);
+  static base::Result<FieldTerm> ParseFieldTerm(const KindInfo& kind, std::string_view text);
 
   std::vector<LabelTerm> labels_;
   std::vector<FieldTerm> fields_;

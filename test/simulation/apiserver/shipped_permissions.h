@@ -14,12 +14,12 @@ namespace simulation {
 class ShippedPermissions {
  public:
   // Returns those of manifests/base/controller-access.yaml, read once.
-  [[nodiscard]] static const ShippedPermissions& OfController();
+  static const ShippedPermissions& OfController();
   // Reads what such a file grants to the account. Grants nothing if nothing is bound to it.
   ShippedPermissions(const std::string& yaml, const std::string& account);
 
   // REQUIRES: target.kind.
-  [[nodiscard]] bool Allow(const Target& target) const;
+  bool Allow(const Target& target) const;
 
  private:
   struct Rule {

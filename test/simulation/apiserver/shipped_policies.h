@@ -41,8 +41,8 @@ struct Objection {
   friend bool operator==(const Objection&, const Objection&) = default;
 };
 
-[[nodiscard]] std::vector<Objection> FindObjections(const Admitted& write);
+std::vector<Objection> FindObjections(const Admitted& write);
 // Returns the policies that it knows.
-[[nodiscard]] const std::vector<std::string>& KnownPolicies();
+const std::vector<std::string>& KnownPolicies();
 
 }  // namespace simulation

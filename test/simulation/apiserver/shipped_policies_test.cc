@@ -166,7 +166,7 @@ class PolicyRows : public testing::Test {
     return rules;
   }
 
-  [[nodiscard]] static bool IsKnown(const Row& row) {
+  static bool IsKnown(const Row& row) {
     const auto& known = KnownPolicies();
     return std::ranges::find(known, row.policy) != known.end();
   }

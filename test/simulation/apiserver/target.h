@@ -23,12 +23,12 @@ struct Target {
   // In RBAC's words: get, list, watch, create, update, patch, delete, deletecollection.
   std::string verb = {};
 
-  [[nodiscard]] const std::string& Query(std::string_view name) const;  // Empty if absent.
+  const std::string& Query(std::string_view name) const;  // Empty if absent.
 };
 
-[[nodiscard]] Target ParseTarget(http::Method method, std::string_view path_and_query);
+Target ParseTarget(http::Method method, std::string_view path_and_query);
 
-[[nodiscard]] inline bool IsWatch(const http::Request& request) {
+inline bool IsWatch(const http::Request& request) {
   return ParseTarget(request.method, request.path).verb == "watch";
 }
 

@@ -27,35 +27,35 @@ class WatchStream {
               Revision start, std::deque<std::string> initial, std::chrono::seconds timeout);
 
   // Returns the reply: 200, or the refusal with its body.
-  [[nodiscard]] const http::Response& opening() const { return opening_; }
-  [[nodiscard]] bool IsOpen() const { return opening_.status == 200 && !ended_; }
+  const http::Response& opening() const { return opening_; }
+  bool IsOpen() const { return opening_.status == 200 && !ended_; }
   // Returns after what time the server ends the stream. The caller measures it.
-  [[nodiscard]] std::chrono::seconds timeout() const { return timeout_; }
+  std::chrono::seconds timeout() const { return timeout_; }
   // Returns the revision up to which the client has seen everything.
-  [[nodiscard]] Revision position() const { return position_; }
+  Revision position() const { return position_; }
   // Returns whether there are changes that the client has not seen.
-  [[nodiscard]] bool IsBehind() const;
+  bool IsBehind() const;
 
   // Returns the next frame, with newline, from a server that knows the state up to `view`. Empty if
   // there is none.
-  [[nodiscard]] std::optional<std::string> Next(Revision view = kNewest);
+  std::optional<std::string> Next(Revision view = kNewest);
   // Returns a BOOKMARK if everything up to `view` has been sent. Empty otherwise.
-  [[nodiscard]] std::optional<std::string> Bookmark(Revision view = kNewest);
+  std::optional<std::string> Bookmark(Revision view = kNewest);
   // Returns an ERROR event with 410 Expired, and ends the stream.
-  [[nodiscard]] std::string Expire();
+  std::string Expire();
   void Close() { ended_ = true; }
   // Cuts the connection in the middle of the next event.
   void Break() { breaks_ = true; }
-  [[nodiscard]] bool IsCut() const { return breaks_ && ended_; }
+  bool IsCut() const { return breaks_ && ended_; }
 
  private:
-  [[nodiscard]] std::optional<std::string> NextWhole(Revision view);
-  [[nodiscard]] std::optional<std::string> FrameOf(const Change& change) const;
-  [[nodiscard]] bool Selects(const Object& object) const;
-  [[nodiscard]] bool Shows(const Change& change) const;
+  std::optional<std::string> NextWhole(Revision view);
+  std::optional<std::string> FrameOf(const Change& change) const;
+  bool Selects(const Object& object) const;
+  bool Shows(const Change& change) const;
   // Skips changes that this watch does not show. Returns the next change that it shows. Null if
   // `view` has none.
-  [[nodiscard]] const Change* Peek(Revision view);
+  const Change* Peek(Revision view);
 
   http::Response opening_ = {};
   const History* history_ = nullptr;
@@ -71,6 +71,6 @@ class WatchStream {
 };
 
 // Returns {"type":...,"object":...} and a newline.
-[[nodiscard]] std::string WatchFrame(std::string_view type, std::string_view object);
+std::string WatchFrame(std::string_view type, std::string_view object);
 
 }  // namespace simulation

@@ -16,13 +16,13 @@ struct ClaimConfig {
   bool is_channel = false;  // If false, a daemon's.
 };
 // Reads the allocation if there is one, else the spec. Empty if the claim is not for this driver.
-[[nodiscard]] std::optional<ClaimConfig> FindConfig(const Object& claim);
+std::optional<ClaimConfig> FindConfig(const Object& claim);
 
 // Returns the node on which the claim is allocated. Empty if it is not allocated.
-[[nodiscard]] std::string AllocatedNode(const Object& claim);
-[[nodiscard]] bool IsReservedFor(const Object& claim, const kube::Uid& pod);
+std::string AllocatedNode(const Object& claim);
+bool IsReservedFor(const Object& claim, const kube::Uid& pod);
 // Returns whether it has admin access, which does not hold the device.
-[[nodiscard]] bool IsAdminAccess(const Object& claim);
+bool IsAdminAccess(const Object& claim);
 
 // A claim in a pod's spec, by template or by name. Points into the pod.
 struct PodClaim {
@@ -30,18 +30,18 @@ struct PodClaim {
   std::string_view template_name = {};  // Empty if the pod names the claim.
   std::string_view claim = {};          // Empty if unknown yet.
 };
-[[nodiscard]] std::vector<PodClaim> ClaimsOf(const Object& pod);
+std::vector<PodClaim> ClaimsOf(const Object& pod);
 
 // Returns the node that the pod is on, or is bound to run on. Empty if any.
-[[nodiscard]] std::string TargetNode(const Object& pod);
+std::string TargetNode(const Object& pod);
 // Returns $IMEX_NODE_NAMES of a daemon's pod. Empty if it is not set.
-[[nodiscard]] std::string NodeNamesOf(const Object& pod);
-[[nodiscard]] bool IsTerminal(const Object& pod);
-[[nodiscard]] bool IsPodReady(const Object& pod);
+std::string NodeNamesOf(const Object& pod);
+bool IsTerminal(const Object& pod);
+bool IsPodReady(const Object& pod);
 // Returns whether `object` has all labels of `selector`.
-[[nodiscard]] bool MatchesLabels(const Object& object, const json::Value& selector);
+bool MatchesLabels(const Object& object, const json::Value& selector);
 
 // Null if none has this UID.
-[[nodiscard]] ObjectPtr FindByUid(const Objects& objects, const kube::Uid& uid);
+ObjectPtr FindByUid(const Objects& objects, const kube::Uid& uid);
 
 }  // namespace simulation

@@ -44,15 +44,15 @@ class DaemonSetController final : public Peer {
   };
 
   void Act(Time now) override;
-  [[nodiscard]] bool ClaimPod(const Object& set);
-  [[nodiscard]] bool Adopt(const Object& set, const Object& pod);
-  [[nodiscard]] bool Release(const Object& set, const Object& pod);
-  [[nodiscard]] bool SyncNode(const Object& set, const Object& node, Time now);
+  bool ClaimPod(const Object& set);
+  bool Adopt(const Object& set, const Object& pod);
+  bool Release(const Object& set, const Object& pod);
+  bool SyncNode(const Object& set, const Object& node, Time now);
   // Returns whether a failed pod may be replaced now. If so, the next one waits longer.
-  [[nodiscard]] bool MayReplace(const std::string& place, Time now);
-  [[nodiscard]] bool CreatePod(const Object& set, const std::string& node);
-  [[nodiscard]] bool RollOne(const Object& set);
-  [[nodiscard]] bool SyncStatus(const Object& set);
+  bool MayReplace(const std::string& place, Time now);
+  bool CreatePod(const Object& set, const std::string& node);
+  bool RollOne(const Object& set);
+  bool SyncStatus(const Object& set);
 
   std::map<std::string, BackOff> back_offs_;  // By UID of the set and node.
 };
@@ -66,14 +66,14 @@ class ClaimController final : public Peer {
 
  private:
   void Act(Time now) override;
-  [[nodiscard]] bool SyncPod(const Object& pod);
+  bool SyncPod(const Object& pod);
   // Returns the claim that was created for the pod's request. Empty if there is none.
-  [[nodiscard]] std::string FindClaim(const Object& pod, const PodClaim& wanted) const;
-  [[nodiscard]] bool CreateClaim(const Object& pod, const PodClaim& wanted);
-  [[nodiscard]] bool TellPod(const Object& pod);
-  [[nodiscard]] bool SyncClaim(const Object& claim);
-  [[nodiscard]] bool ReleaseClaim(const Object& claim);
-  [[nodiscard]] bool Deallocate(const Object& claim, json::Value consumers);
+  std::string FindClaim(const Object& pod, const PodClaim& wanted) const;
+  bool CreateClaim(const Object& pod, const PodClaim& wanted);
+  bool TellPod(const Object& pod);
+  bool SyncClaim(const Object& claim);
+  bool ReleaseClaim(const Object& claim);
+  bool Deallocate(const Object& claim, json::Value consumers);
 
   std::set<kube::Uid> deallocated_;  // Their finalizer must still be removed.
 };
@@ -89,13 +89,13 @@ class Scheduler final : public Peer {
 
  private:
   void Act(Time now) override;
-  [[nodiscard]] bool Schedule(const Object& pod);
-  [[nodiscard]] bool Fits(const Object& pod, const Object& node) const;
-  [[nodiscard]] bool IsNearItsPeers(const Object& pod, const Object& node) const;
-  [[nodiscard]] bool IsFree(const std::string& node, const std::string& device) const;
-  [[nodiscard]] bool HasGpus(const Object& claim, const std::string& node) const;
-  [[nodiscard]] bool Allocate(const Object& pod, const Object& claim, const std::string& node);
-  [[nodiscard]] bool SayUnschedulable(const Object& pod);
+  bool Schedule(const Object& pod);
+  bool Fits(const Object& pod, const Object& node) const;
+  bool IsNearItsPeers(const Object& pod, const Object& node) const;
+  bool IsFree(const std::string& node, const std::string& device) const;
+  bool HasGpus(const Object& claim, const std::string& node) const;
+  bool Allocate(const Object& pod, const Object& claim, const std::string& node);
+  bool SayUnschedulable(const Object& pod);
 };
 
 // Deletes objects without a living owner, drops references to owners that do not exist, and
@@ -109,12 +109,12 @@ class GarbageCollector final : public Peer {
   enum class Owner { kSolid, kAbsent, kWaiting };  // Waiting for its dependents.
 
   void Act(Time now) override;
-  [[nodiscard]] Owner Classify(const Object& dependent, const json::Value& reference) const;
-  [[nodiscard]] bool Collect(Kind kind, const Object& object);
-  [[nodiscard]] bool FinishDeletion(Kind kind, const Object& object);
-  [[nodiscard]] bool HasDependents(const kube::Uid& owner, bool blocking_only) const;
-  [[nodiscard]] bool OrphanOne(const kube::Uid& owner);
-  [[nodiscard]] bool DropOwners(Kind kind, const Object& object, const std::set<kube::Uid>& owners);
+  Owner Classify(const Object& dependent, const json::Value& reference) const;
+  bool Collect(Kind kind, const Object& object);
+  bool FinishDeletion(Kind kind, const Object& object);
+  bool HasDependents(const kube::Uid& owner, bool blocking_only) const;
+  bool OrphanOne(const kube::Uid& owner);
+  bool DropOwners(Kind kind, const Object& object, const std::set<kube::Uid>& owners);
 };
 
 // Deletes everything in namespaces that are being deleted, then removes them.
@@ -130,8 +130,8 @@ class NamespaceController final : public Peer {
 
  private:
   void Act(Time now) override;
-  [[nodiscard]] bool DeleteOne(const std::string& ns);
-  [[nodiscard]] bool IsEmpty(const std::string& ns) const;
+  bool DeleteOne(const std::string& ns);
+  bool IsEmpty(const std::string& ns) const;
 
   std::vector<Kind> kinds_;
 };
@@ -152,8 +152,8 @@ class NodeController final : public Peer {
 
  private:
   void Act(Time now) override;
-  [[nodiscard]] bool SyncNode(const Object& node, Time now);
-  [[nodiscard]] bool EvictOne(const std::string& node, const json::Value& taint);
+  bool SyncNode(const Object& node, Time now);
+  bool EvictOne(const std::string& node, const json::Value& taint);
 
   const SilentSince silent_since_;
 };

@@ -36,13 +36,13 @@ class Replay final : public http::Transport {
  public:
   explicit Replay(const std::vector<base::Result<http::Response>>& replies) : replies_(replies) {}
 
-  [[nodiscard]] std::vector<base::Result<http::Response>> SendAll(
+  std::vector<base::Result<http::Response>> SendAll(
       const std::vector<http::Request>& requests) override {
     if (next_ < replies_.size()) return {replies_[next_++]};
     asks_ = requests.front();
     return {base::Fail(base::ErrorCode::kUnavailable, "not answered yet")};
   }
-  [[nodiscard]] const std::optional<http::Request>& asks() const { return asks_; }
+  const std::optional<http::Request>& asks() const { return asks_; }
 
  private:
   const std::vector<base::Result<http::Response>>& replies_;

@@ -52,25 +52,25 @@ class Daemon {
   // Makes one step. Returns whether there was one to make.
   bool Step();
   // Returns when it has something to do although nothing changes. Empty if never.
-  [[nodiscard]] std::optional<Time> NextDue() const;
+  std::optional<Time> NextDue() const;
   // Returns whether nothing is in flight, and its actions have had no effect for a while.
-  [[nodiscard]] bool IsAtRest() const;
+  bool IsAtRest() const;
 
   void TellToStop();
   // Returns the result of its readiness probe.
-  [[nodiscard]] bool IsReady() const;
-  [[nodiscard]] bool IsOver() const { return over_; }
+  bool IsReady() const;
+  bool IsOver() const { return over_; }
   // Returns why it ended with a failure. Empty if it did not.
-  [[nodiscard]] const std::string& fatal() const { return fatal_; }
+  const std::string& fatal() const { return fatal_; }
   // Returns why its entry is still in its clique. Empty if it is not, as far as it knows.
-  [[nodiscard]] const std::string& why_it_stays() const { return why_it_stays_; }
+  const std::string& why_it_stays() const { return why_it_stays_; }
   void ExpireWatches();
   void BreakWatches();
 
-  [[nodiscard]] const DaemonContainer& container() const { return options_.container; }
+  const DaemonContainer& container() const { return options_.container; }
 
  private:
-  [[nodiscard]] Revision ViewOf(const Watcher& watch) const;
+  Revision ViewOf(const Watcher& watch) const;
   void Watch();
   bool StepWatches();
   bool StepWrite();

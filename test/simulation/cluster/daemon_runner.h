@@ -19,10 +19,10 @@ class DaemonRunner {
 
   // Starts the container, and restarts it when it ends.
   virtual void Run(const DaemonContainer& container, Time now) = 0;
-  [[nodiscard]] virtual bool IsReady(const kube::Uid& pod) const = 0;
+  virtual bool IsReady(const kube::Uid& pod) const = 0;
   // Stops the container. Returns when it is killed if it has not ended by then. Empty if it has
   // ended.
-  [[nodiscard]] virtual std::optional<Time> Stop(const kube::Uid& pod, Time now) = 0;
+  virtual std::optional<Time> Stop(const kube::Uid& pod, Time now) = 0;
   // The node becomes silent, or is reachable again.
   virtual void SetSilent(const std::string& node, bool silent) = 0;
   // The machine was off: nothing runs there any more.

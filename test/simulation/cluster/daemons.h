@@ -40,21 +40,21 @@ class Daemons final : public DaemonRunner {
 
   // Makes one step. Returns whether there was one to make.
   bool Step();
-  [[nodiscard]] std::optional<Time> NextDue() const;
-  [[nodiscard]] bool AreAtRest() const;
+  std::optional<Time> NextDue() const;
+  bool AreAtRest() const;
   void ExpireWatches();
   void BreakWatches();
-  [[nodiscard]] const Fabric& fabric() const { return fabric_; }
+  const Fabric& fabric() const { return fabric_; }
   // Returns the daemon for a fault: a daemon whose IMEX runs, on that node if possible. Null if
   // there is none.
-  [[nodiscard]] const DaemonContainer* Victim(const std::string& node) const;
+  const DaemonContainer* Victim(const std::string& node) const;
   // EndImex() ends its IMEX. Kill() ends the whole process.
   void EndImex(const DaemonContainer& victim);
   void Kill(const DaemonContainer& victim);
 
   void Run(const DaemonContainer& container, Time now) override;
-  [[nodiscard]] bool IsReady(const kube::Uid& pod) const override;
-  [[nodiscard]] std::optional<Time> Stop(const kube::Uid& pod, Time now) override;
+  bool IsReady(const kube::Uid& pod) const override;
+  std::optional<Time> Stop(const kube::Uid& pod, Time now) override;
   void SetSilent(const std::string& node, bool silent) override {
     fabric_.SetSilent(node, silent, store_.now());
   }

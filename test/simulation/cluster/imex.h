@@ -76,18 +76,16 @@ class Fabric {
   void SetSilent(const std::string& node, bool silent, Time now);
 
   // ---- State.
-  [[nodiscard]] const RunningImex* Find(const kube::Uid& pod) const;  // Null if it does not run.
-  [[nodiscard]] const std::map<kube::Uid, RunningImex>& running() const { return running_; }
+  const RunningImex* Find(const kube::Uid& pod) const;  // Null if it does not run.
+  const std::map<kube::Uid, RunningImex>& running() const { return running_; }
   // Returns the running containers by pod, also on silent nodes.
-  [[nodiscard]] const std::map<kube::Uid, DaemonContainer>& containers() const {
-    return containers_;
-  }
+  const std::map<kube::Uid, DaemonContainer>& containers() const { return containers_; }
   // Returns when a node last became silent or reachable.
-  [[nodiscard]] Time silenced_at() const { return silenced_at_; }
-  [[nodiscard]] bool IsSilent(const std::string& node) const { return silent_.contains(node); }
+  Time silenced_at() const { return silenced_at_; }
+  bool IsSilent(const std::string& node) const { return silent_.contains(node); }
   // Returns the indices of the peers that it is connected to: peers with the same nodes file.
-  [[nodiscard]] std::set<int> ConnectedWith(const RunningImex& imex) const;
-  [[nodiscard]] const std::vector<ImexEvent>& events() const { return events_; }
+  std::set<int> ConnectedWith(const RunningImex& imex) const;
+  const std::vector<ImexEvent>& events() const { return events_; }
 
  private:
   void Note(ImexEvent::What what, const DaemonContainer& container, Time now, int index = -1,

@@ -31,7 +31,7 @@ class NodeAgent final : public Peer {
   NodeAgent(ObjectStore& store, std::string node, std::string clique, int number,
             DaemonRunner* daemons = nullptr);
 
-  [[nodiscard]] const std::string& node() const { return node_; }
+  const std::string& node() const { return node_; }
 
   // The node loses power: it sends nothing any more, and its processes are lost.
   void Fail(Time now);
@@ -65,11 +65,11 @@ class NodeAgent final : public Peer {
   static constexpr std::chrono::seconds kAsksAgain{10};
   void LookNowAndThen() { looks_now_and_then_ = true; }
   // Returns when it polls next for a claim whose prepare began at `began`.
-  [[nodiscard]] static Time NextLook(Time began, Time now);
+  static Time NextLook(Time began, Time now);
   // Takes over the pod addresses of another node, and assigns them from the first on.
   void TakeAddressesOf(int number);
-  [[nodiscard]] int number() const { return number_; }
-  [[nodiscard]] std::optional<Time> silent_since() const { return silent_since_; }
+  int number() const { return number_; }
+  std::optional<Time> silent_since() const { return silent_since_; }
 
  private:
   // The containers of one pod, while they run here.
@@ -80,7 +80,7 @@ class NodeAgent final : public Peer {
     std::string domain = {};  // Domain of a daemon. Empty for a workload.
     bool writes_own_entry = false;
 
-    [[nodiscard]] std::string Client() const { return "daemon/" + key.name; }
+    std::string Client() const { return "daemon/" + key.name; }
   };
   // An entry of the plugin's checkpoint.
   struct Prepared {
@@ -93,38 +93,36 @@ class NodeAgent final : public Peer {
 
   void Act(Time now) override;
   // Each returns whether it wrote.
-  [[nodiscard]] bool Report(Time now);
-  [[nodiscard]] bool Publish(Time now);
-  [[nodiscard]] bool SyncPod(const Object& pod, Time now);
-  [[nodiscard]] bool PlayDaemon(const Object& pod, const Running& running, Time now);
-  [[nodiscard]] bool RunDaemon(const Object& pod, const Running& running, Time now);
-  [[nodiscard]] bool WritePodStatus(const Object& pod, const Running& running, bool ready,
-                                    Time now);
-  [[nodiscard]] json::Value ContainerStatus(const Running& running, bool ready) const;
-  [[nodiscard]] const char* PhaseOf(const Running& running) const;
+  bool Report(Time now);
+  bool Publish(Time now);
+  bool SyncPod(const Object& pod, Time now);
+  bool PlayDaemon(const Object& pod, const Running& running, Time now);
+  bool RunDaemon(const Object& pod, const Running& running, Time now);
+  bool WritePodStatus(const Object& pod, const Running& running, bool ready, Time now);
+  json::Value ContainerStatus(const Running& running, bool ready) const;
+  const char* PhaseOf(const Running& running) const;
   // Returns the object with the entry of a daemon of this node. Null if there is none.
-  [[nodiscard]] ObjectPtr FindRoll(const std::string& domain) const;
-  [[nodiscard]] const char* NameField() const { return keeps_cliques_ ? "nodeName" : "name"; }
+  ObjectPtr FindRoll(const std::string& domain) const;
+  const char* NameField() const { return keeps_cliques_ ? "nodeName" : "name"; }
   // REQUIRES: FindRoll().
-  [[nodiscard]] bool EditEntries(const Running& running,
-                                 const std::function<void(json::Value& entries)>& change);
-  [[nodiscard]] bool CreateClique(const Object& pod, const Running& running);
-  [[nodiscard]] bool OwnClique(const Object& pod, const Running& running, const Object& clique);
-  [[nodiscard]] bool JoinClique(const Object& pod, const Running& running);
-  [[nodiscard]] bool WriteOwnStatus(const Running& running);
-  [[nodiscard]] bool SayEnded(const Object& pod, const std::string& phase, Time now);
-  [[nodiscard]] bool LeaveClique(const Running& running);
-  [[nodiscard]] bool Stop(const kube::Uid& pod, Time now);
-  [[nodiscard]] bool Unprepare(const kube::Uid& pod);
+  bool EditEntries(const Running& running, const std::function<void(json::Value& entries)>& change);
+  bool CreateClique(const Object& pod, const Running& running);
+  bool OwnClique(const Object& pod, const Running& running, const Object& clique);
+  bool JoinClique(const Object& pod, const Running& running);
+  bool WriteOwnStatus(const Running& running);
+  bool SayEnded(const Object& pod, const std::string& phase, Time now);
+  bool LeaveClique(const Running& running);
+  bool Stop(const kube::Uid& pod, Time now);
+  bool Unprepare(const kube::Uid& pod);
 
   // Returns whether all claims of the pod are ready for its containers. Sets `wrote` if it wrote
   // instead.
-  [[nodiscard]] bool PrepareAll(const Object& pod, Time now, bool& wrote);
-  [[nodiscard]] bool Prepare(const Object& claim, const kube::Uid& pod, Time now, bool& wrote);
-  [[nodiscard]] bool PrepareChannel(const Object& claim, Prepared& prepared, Time now, bool& wrote);
+  bool PrepareAll(const Object& pod, Time now, bool& wrote);
+  bool Prepare(const Object& claim, const kube::Uid& pod, Time now, bool& wrote);
+  bool PrepareChannel(const Object& claim, Prepared& prepared, Time now, bool& wrote);
 
-  [[nodiscard]] const json::Value* FindOwnEntry(const std::string& domain) const;
-  [[nodiscard]] bool IsNodeReadyIn(const Object& domain) const;
+  const json::Value* FindOwnEntry(const std::string& domain) const;
+  bool IsNodeReadyIn(const Object& domain) const;
 
   const std::string node_;
   const std::string plugin_;  // Its user name at the API server.

@@ -25,7 +25,7 @@ class Peer {
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;
 
-  [[nodiscard]] const std::string& name() const { return name_; }
+  const std::string& name() const { return name_; }
 
   // Returns whether it wrote. After false there is nothing to do until a concerned kind changes,
   // the time passes due(), or Wake() is called. A call without work is cheap.
@@ -45,7 +45,7 @@ class Peer {
     return false;
   }
   // Returns when to call it although nothing changes, or when it hears of a change. Empty if never.
-  [[nodiscard]] std::optional<Time> due() const {
+  std::optional<Time> due() const {
     return hears_at_ && (!due_ || *hears_at_ < *due_) ? hears_at_ : due_;
   }
   // Sets its delay for changes while it is idle. Called once for each change.
@@ -60,12 +60,12 @@ class Peer {
   void AskAgainAt(Time time) {
     if (!due_ || time < *due_) due_ = time;
   }
-  [[nodiscard]] ObjectStore& store() { return store_; }
-  [[nodiscard]] const ObjectStore& store() const { return store_; }
+  ObjectStore& store() { return store_; }
+  const ObjectStore& store() const { return store_; }
 
  private:
   // Returns the number of changes of concerned kinds.
-  [[nodiscard]] std::size_t Concerning() const {
+  std::size_t Concerning() const {
     std::size_t changes = 0;
     for (const Kind kind : concerns_) changes += store_.history().ChangesOf(kind).size();
     return changes;

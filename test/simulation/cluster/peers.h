@@ -14,7 +14,7 @@
 namespace simulation {
 
 // Returns a container that lists the pod's claim.
-[[nodiscard]] json::Value WorkThatLists(const std::string& claim);
+json::Value WorkThatLists(const std::string& claim);
 
 // Pods that use a domain, one on each of some nodes. Like a Job, it creates them once the domain's
 // claim template exists, and creates a deleted pod again. If `claim` is not empty, all its pods
@@ -29,7 +29,7 @@ class Workload final : public Peer {
 
  private:
   void Act(Time now) override;
-  [[nodiscard]] bool CreatePod(const kube::ObjectKey& key, const std::string& node);
+  bool CreatePod(const kube::ObjectKey& key, const std::string& node);
 
   const kube::ObjectKey key_;
   const std::string template_name_;
@@ -47,10 +47,10 @@ class Cluster {
   Cluster(const Cluster&) = delete;
   Cluster& operator=(const Cluster&) = delete;
 
-  [[nodiscard]] ObjectStore& store() { return store_; }
-  [[nodiscard]] const ObjectStore& store() const { return store_; }
-  [[nodiscard]] ApiServer& server() { return server_; }
-  [[nodiscard]] Time now() const { return store_.now(); }
+  ObjectStore& store() { return store_; }
+  const ObjectStore& store() const { return store_; }
+  ApiServer& server() { return server_; }
+  Time now() const { return store_.now(); }
   void Advance(std::chrono::microseconds by) { store_.SetTime(now() + by); }
 
   // Uses `daemons` for nodes that are added from now on; otherwise nodes simulate daemons.
@@ -61,16 +61,16 @@ class Cluster {
   NodeAgent& AddNode(const std::string& name, const std::string& clique);
   Workload& AddWorkload(const kube::ObjectKey& key, const std::string& template_name,
                         std::vector<std::string> nodes, const std::string& claim = {});
-  [[nodiscard]] NodeAgent& agent(const std::string& node) { return *agents_.at(node); }
+  NodeAgent& agent(const std::string& node) { return *agents_.at(node); }
 
   // Returns all actors except the controller, in a fixed order. Actors are never removed.
-  [[nodiscard]] const std::vector<std::unique_ptr<Peer>>& peers() const { return peers_; }
+  const std::vector<std::unique_ptr<Peer>>& peers() const { return peers_; }
   // Steps every actor in turn until none moves. Returns the number of steps. Time does not advance.
   int Settle();
   // Returns when an actor next wants a step although nothing changes. Empty if never.
-  [[nodiscard]] std::optional<Time> NextDue() const;
+  std::optional<Time> NextDue() const;
 
-  [[nodiscard]] NamespaceController& namespace_controller() { return *namespace_controller_; }
+  NamespaceController& namespace_controller() { return *namespace_controller_; }
 
   // Actions of users.
   kube::Uid CreateDomain(const kube::ObjectKey& key, const std::string& template_name,

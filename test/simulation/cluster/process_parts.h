@@ -28,13 +28,11 @@ class StoreClock final : public base::Clock {
       : StoreClock(store, store.now(), skew) {}
   StoreClock(const ObjectStore& store, WallTime start, Skew skew = {})
       : store_(store), start_(start), skew_(skew) {}
-  [[nodiscard]] TimePoint Now() const override {
-    return TimePoint(std::chrono::hours(1)) + Elapsed();
-  }
-  [[nodiscard]] WallTime Wall() const override { return start_ + skew_.ahead + Elapsed(); }
-  [[nodiscard]] Time StoreTime() const { return store_.now(); }
+  TimePoint Now() const override { return TimePoint(std::chrono::hours(1)) + Elapsed(); }
+  WallTime Wall() const override { return start_ + skew_.ahead + Elapsed(); }
+  Time StoreTime() const { return store_.now(); }
   // Returns the time of the store at which Now() will be `time`.
-  [[nodiscard]] Time ToWall(TimePoint time) const {
+  Time ToWall(TimePoint time) const {
     const auto rest = std::chrono::ceil<std::chrono::microseconds>(time - Now());
     if (skew_.per_million == 0) return store_.now() + rest;
     const auto of_store = rest * 1'000'000 / (1'000'000 + skew_.per_million);
@@ -42,7 +40,7 @@ class StoreClock final : public base::Clock {
   }
 
  private:
-  [[nodiscard]] std::chrono::microseconds Elapsed() const {
+  std::chrono::microseconds Elapsed() const {
     const std::chrono::microseconds of_store = store_.now() - start_;
     return of_store + of_store * skew_.per_million / 1'000'000;
   }
@@ -59,7 +57,7 @@ class RingLogger final : public base::Logger {
  public:
   void Log(base::LogLevel level, std::string_view message,
            std::initializer_list<base::LogField> fields) override;
-  [[nodiscard]] const std::deque<std::string>& lines() const { return lines_; }
+  const std::deque<std::string>& lines() const { return lines_; }
 
  private:
   std::deque<std::string> lines_;

@@ -10,11 +10,10 @@
 
 namespace simulation {
 
-[[nodiscard]] bool Tolerates(const json::Value& pod_spec, const json::Value& taint);
+bool Tolerates(const json::Value& pod_spec, const json::Value& taint);
 // Returns whether the pod tolerates all taints of that effect on the node. A cordoned node has one
 // more taint, with effect NoSchedule.
-[[nodiscard]] bool ToleratesAll(const json::Value& pod_spec, const Object& node,
-                                std::string_view effect);
+bool ToleratesAll(const json::Value& pod_spec, const Object& node, std::string_view effect);
 // Adds the tolerations that the DaemonSet controller gives all its pods, so that they also run on
 // broken nodes.
 void AddDaemonTolerations(json::Value& pod_spec);

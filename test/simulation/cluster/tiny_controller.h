@@ -22,17 +22,17 @@ class TinyController {
 
  private:
   json::Value Send(const http::Request& request);
-  [[nodiscard]] json::Value List(const kube::Resource& resource, const std::string& selector,
-                                 const std::string& ns = {});
+  json::Value List(const kube::Resource& resource, const std::string& selector,
+                   const std::string& ns = {});
   void PassOver(const json::Value& domain);
   void BringUp(const json::Value& domain);
   void TakeDown(const json::Value& domain);
-  [[nodiscard]] bool DeleteAll(const kube::Resource& resource, const std::string& selector,
-                               const std::string& ns);
+  bool DeleteAll(const kube::Resource& resource, const std::string& selector,
+                 const std::string& ns);
   void SetFinalizers(const json::Value& domain, json::Value finalizers);
   void WriteCliques(const std::string& domain, const json::Value& pods);
-  [[nodiscard]] json::Value DecideStatus(const json::Value& domain, const json::Value& pods,
-                                         const json::Value& cliques);
+  json::Value DecideStatus(const json::Value& domain, const json::Value& pods,
+                           const json::Value& cliques);
 
   ApiServer& server_;
   const std::string client_;

@@ -33,22 +33,20 @@ class Watcher {
         lag_(std::move(lag)),
         open_(std::move(open)) {}
 
-  [[nodiscard]] const kube::Reflector& reflector() const { return reflector_; }
+  const kube::Reflector& reflector() const { return reflector_; }
   // Makes one step, with a server that knows the state up to `view`. Returns whether there was one
   // to make.
   bool Step(Revision view);
   // Returns when it has something to do although nothing changes. Empty if never.
-  [[nodiscard]] std::optional<Time> NextDue() const;
-  [[nodiscard]] bool IsOpen() const { return stream_.has_value(); }
+  std::optional<Time> NextDue() const;
+  bool IsOpen() const { return stream_.has_value(); }
   // Returns whether its process works without this watch.
-  [[nodiscard]] bool IsDoneWithout() const {
+  bool IsDoneWithout() const {
     return reflector_.problem().kind == kube::ReflectorProblem::Kind::kForbidden &&
            !reflector_.options().cost_without.empty();
   }
   // Returns whether nothing is in flight, and nothing is hidden by a silent watch.
-  [[nodiscard]] bool IsAtRest() const {
-    return stream_ && !late_ && !(IsSilent() && stream_->IsBehind());
-  }
+  bool IsAtRest() const { return stream_ && !late_ && !(IsSilent() && stream_->IsBehind()); }
   // Answers an open watch with 410: its version is too old.
   void Expire() { is_expired_ = stream_.has_value(); }
   // From now on each watch is accepted, delivers nothing and ends after a minute.
@@ -76,9 +74,9 @@ class Watcher {
 
   bool MoveStream(Revision view);
   void Open(const http::Request& request, Revision view);
-  [[nodiscard]] std::optional<std::string> NextFrame(Revision view);
-  [[nodiscard]] bool IsSilent() const { return reflector_.lists() < well_after_lists_; }
-  [[nodiscard]] Time EndOfStream() const;
+  std::optional<std::string> NextFrame(Revision view);
+  bool IsSilent() const { return reflector_.lists() < well_after_lists_; }
+  Time EndOfStream() const;
 
   kube::Reflector& reflector_;
   ApiServer& server_;

@@ -24,10 +24,9 @@ struct Mutant {
   bool believes_silence = false;  // A watch that delivers nothing proves that nothing has changed.
 };
 
-[[nodiscard]] const std::vector<Mutant>& Mutants();  // For the planner.
-[[nodiscard]] const std::vector<Mutant>&
-DaemonMutants();  // For the daemon, in runs with own daemons.
+const std::vector<Mutant>& Mutants();        // For the planner.
+const std::vector<Mutant>& DaemonMutants();  // For the daemon, in runs with own daemons.
 // Returns the product itself for an empty name. Null if there is none.
-[[nodiscard]] const Mutant* FindMutant(const std::string& name);
+const Mutant* FindMutant(const std::string& name);
 
 }  // namespace simulation

@@ -245,7 +245,7 @@ struct Living {
   ObjectPtr clique = nullptr;         // Null: there is none.
   const RunningImex* imex = nullptr;  // Null: it does not run.
 
-  [[nodiscard]] int Index() const { return clique ? IndexIn(clique->value(), container) : -1; }
+  int Index() const { return clique ? IndexIn(clique->value(), container) : -1; }
 };
 
 std::vector<Living> LivingIn(const ApiServer& server, const Fabric& fabric) {

@@ -25,22 +25,21 @@ struct Course {
   std::vector<int> requests = {};  // Sent until then.
 };
 
-[[nodiscard]] EndState DescribeEnd(const ApiServer& server, const SystemUnderTest& system);
-[[nodiscard]] Deeds CountDeeds(const ApiServer& server, const SystemUnderTest& system);
+EndState DescribeEnd(const ApiServer& server, const SystemUnderTest& system);
+Deeds CountDeeds(const ApiServer& server, const SystemUnderTest& system);
 // Counts the controller's requests, without watches and Lease requests: their number grows with the
 // time of a run.
-[[nodiscard]] int CountRequests(const ApiServer& server, const SystemUnderTest& system);
+int CountRequests(const ApiServer& server, const SystemUnderTest& system);
 
 // D1: a run with a fault has the same states as the run without. With `so_far` it may have fewer
 // rests.
-[[nodiscard]] Violations SameEnd(const Course& course, const Course& expected, bool so_far = false);
+Violations SameEnd(const Course& course, const Course& expected, bool so_far = false);
 // L1: each phase takes at most `later` longer than in the run without the fault.
-[[nodiscard]] Violations SameTime(const Course& course, const Course& expected,
-                                  std::chrono::seconds later);
+Violations SameTime(const Course& course, const Course& expected, std::chrono::seconds later);
 // D2: children are created and deleted as often as without the fault. Do not apply it to a run with
 // a stale cache: there the controller may create a child again and delete it.
-[[nodiscard]] Violations SameDeeds(const Course& course, const Course& expected);
+Violations SameDeeds(const Course& course, const Course& expected);
 // D3: until each rest the run sends at most `more` more requests.
-[[nodiscard]] Violations FewMoreRequests(const Course& course, const Course& expected, int more);
+Violations FewMoreRequests(const Course& course, const Course& expected, int more);
 
 }  // namespace simulation

@@ -20,19 +20,17 @@ struct DomainRecord {
   bool had_finalizer = false;   // At any time.
   Revision deletion_asked = 0;  // 0 if never.
 
-  [[nodiscard]] bool IsLive() const { return exists && !last->deleting(); }
+  bool IsLive() const { return exists && !last->deleting(); }
 };
 
 // The state of the cluster after the changes that were applied.
 class GroundTruth {
  public:
-  [[nodiscard]] const Objects& Live(Kind kind) const {
-    return state_[static_cast<std::size_t>(kind)];
-  }
-  [[nodiscard]] ObjectPtr Get(Kind kind, const kube::ObjectKey& key) const;
+  const Objects& Live(Kind kind) const { return state_[static_cast<std::size_t>(kind)]; }
+  ObjectPtr Get(Kind kind, const kube::ObjectKey& key) const;
   // Null if no domain ever had this UID.
-  [[nodiscard]] const DomainRecord* FindDomain(const kube::Uid& uid) const;
-  [[nodiscard]] const std::map<kube::Uid, DomainRecord>& domains() const { return domains_; }
+  const DomainRecord* FindDomain(const kube::Uid& uid) const;
+  const std::map<kube::Uid, DomainRecord>& domains() const { return domains_; }
 
   void Apply(const Change& change);
 
@@ -45,50 +43,46 @@ class GroundTruth {
 };
 
 // Returns the state at the end of the history.
-[[nodiscard]] GroundTruth FinalGroundTruth(const History& history);
+GroundTruth FinalGroundTruth(const History& history);
 
 // The role of a child in its domain.
 enum class Role { kNone, kDaemonSet, kDaemonTemplate, kWorkloadTemplate, kClique };
-[[nodiscard]] const char* ToString(Role role);
+const char* ToString(Role role);
 
 // Returns the UID in the clique's name, which identifies its domain whatever its label says.
-[[nodiscard]] kube::Uid DomainOfClique(const Object& clique);
+kube::Uid DomainOfClique(const Object& clique);
 // Returns the domain that the object is for: of a clique by its name, otherwise by its label.
-[[nodiscard]] kube::Uid DomainOf(Kind kind, const Object& object);
+kube::Uid DomainOf(Kind kind, const Object& object);
 
 // Returns the role of the object in the domain that its label, or a clique's name, names. Label,
 // name and namespace must all match (R4). The name of a workload template comes from the domain's
 // spec, so without the domain it has no role.
-[[nodiscard]] Role RoleOf(const GroundTruth& truth, const SystemUnderTest& system, Kind kind,
-                          const Object& object);
+Role RoleOf(const GroundTruth& truth, const SystemUnderTest& system, Kind kind,
+            const Object& object);
 
 // Return whether the object is a daemon pod, or a daemon's claim, of the domain. A daemon is known
 // by its label and its node: without an owner it runs, too.
-[[nodiscard]] bool IsDaemonPod(const SystemUnderTest& system, const Object& pod,
-                               const kube::Uid& domain);
-[[nodiscard]] bool IsDaemonClaim(const SystemUnderTest& system, const Object& claim,
-                                 const kube::Uid& domain);
+bool IsDaemonPod(const SystemUnderTest& system, const Object& pod, const kube::Uid& domain);
+bool IsDaemonClaim(const SystemUnderTest& system, const Object& claim, const kube::Uid& domain);
 // Returns the nodes on which a claim holds a channel of the domain.
-[[nodiscard]] std::set<std::string> NodesWithChannels(const GroundTruth& truth,
-                                                      const Object& domain);
+std::set<std::string> NodesWithChannels(const GroundTruth& truth, const Object& domain);
 // Returns whether a claim in the domain's namespace requests a channel of it without admin access.
-[[nodiscard]] bool AsksForChannel(const Object& claim, const Object& domain);
+bool AsksForChannel(const Object& claim, const Object& domain);
 // The same, and the claim is allocated: the node needs a daemon.
-[[nodiscard]] bool HoldsChannel(const Object& claim, const Object& domain);
+bool HoldsChannel(const Object& claim, const Object& domain);
 // The same, and a pod uses the claim.
-[[nodiscard]] bool IsConsumer(const Object& claim, const Object& domain);
+bool IsConsumer(const Object& claim, const Object& domain);
 // Whether pods of the domain are meant to be in several cliques: its label says so, or each group
 // of them is in one, by a label of the pods.
 enum class Spanning { kNo, kYes, kByGroup };
-[[nodiscard]] Spanning SpanningOf(const Object& domain);
+Spanning SpanningOf(const Object& domain);
 // Returns whether the domain's daemons may be replaced while claims hold channels of it.
-[[nodiscard]] bool MayRollUnderJob(const Object& domain);
+bool MayRollUnderJob(const Object& domain);
 // Returns how long the domain's deletion waits for its users.
-[[nodiscard]] std::chrono::seconds DeletionGraceOf(const SystemUnderTest& system,
-                                                   const Object& domain);
-[[nodiscard]] bool IsNodeLost(const GroundTruth& truth, const std::string& node);
+std::chrono::seconds DeletionGraceOf(const SystemUnderTest& system, const Object& domain);
+bool IsNodeLost(const GroundTruth& truth, const std::string& node);
 
 // Returns "DaemonSet cdom-system/computedomain-daemon-u", for messages.
-[[nodiscard]] std::string Show(Kind kind, const kube::ObjectKey& key);
+std::string Show(Kind kind, const kube::ObjectKey& key);
 
 }  // namespace simulation

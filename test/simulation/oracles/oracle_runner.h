@@ -26,7 +26,7 @@ class OracleRunner {
   // Shows the oracles everything since the last call.
   void CatchUp();
   // Ends the run. Returns all violations, in the order in which they were found.
-  [[nodiscard]] Violations Finish();
+  Violations Finish();
 
  private:
   void ShowChanges(Revision up_to);

@@ -73,12 +73,11 @@ struct SystemUnderTest {
 };
 
 // Returns the least true time in which a host with the fastest clock measures `time`.
-[[nodiscard]] std::chrono::microseconds ByFastClock(const SystemUnderTest& system,
-                                                    std::chrono::microseconds time);
+std::chrono::microseconds ByFastClock(const SystemUnderTest& system,
+                                      std::chrono::microseconds time);
 
 // Returns the time from `since` to `now`, without excused time.
-[[nodiscard]] std::chrono::microseconds Lateness(const SystemUnderTest& system, Time since,
-                                                 Time now);
+std::chrono::microseconds Lateness(const SystemUnderTest& system, Time since, Time now);
 
 class GroundTruth;
 
@@ -100,107 +99,105 @@ struct Oracle {
 // S1: a workload container starts on a node only if a daemon pod is ready there that exists, or did
 // so within the delay. The controller reports a member as ready only if it has such a pod with its
 // address. It may repeat in `status` what a daemon wrote in its clique.
-[[nodiscard]] Oracle ReleaseGate(const OracleContext& context);
+Oracle ReleaseGate(const OracleContext& context);
 // S23: the controller makes a node a member, in a clique or in status, only if the node has had an
 // allocated channel of the domain. The scheduler must have allocated it to a pod of the domain. Not
 // checked while a fault heals, or if claims may not be read: then the controller cannot know.
-[[nodiscard]] Oracle NoStrangers(const OracleContext& context);
+Oracle NoStrangers(const OracleContext& context);
 // S10, S26, L4, L5, in virtual time. A domain is Ready for at most the delay while one of its
 // nodes, or a node where it has a channel, has no ready daemon. MemoryShared is True for at most
 // the delay while a pod waits, has no ready daemon on its node, or is in another clique than the
 // others; and it is True within the delay and the pace once none of this is so. The entry in
 // status.nodes follows each pod within the delay, if the pod has a channel of the domain on its
 // node. A node keeps the label of a deleted domain for at most a minute.
-[[nodiscard]] Oracle StatusFollows(const OracleContext& context);
+Oracle StatusFollows(const OracleContext& context);
 // L8: after a leader's last renewal another replica leads within the Lease's duration plus one
 // retry. Not checked while a kind cannot be read.
-[[nodiscard]] Oracle FailoverIsFast(const OracleContext& context);
+Oracle FailoverIsFast(const OracleContext& context);
 // S24: who leads serves. While a replica leads, a domain gets its finalizer within 75 s, and then a
 // DaemonSet; 105 s after a refused one. Both wait while children cannot be read. Domains that
 // cannot be read are no excuse: then the replica must not lead.
-[[nodiscard]] Oracle LeaderServes(const OracleContext& context);
+Oracle LeaderServes(const OracleContext& context);
 // S2: a node runs daemons of at most one domain.
-[[nodiscard]] Oracle OneDomainPerNode(const OracleContext& context);
+Oracle OneDomainPerNode(const OracleContext& context);
 // S3: the controller assigns an index, within the range, to only one member of a clique or status.
 // It does so only once the pod that had the index does not exist.
-[[nodiscard]] Oracle IndexUniqueness(const OracleContext& context);
+Oracle IndexUniqueness(const OracleContext& context);
 // S4: the controller never changes the index of a daemon pod in its clique. It reserves the index
 // of a removed node for a minute, while other indices are free.
-[[nodiscard]] Oracle IndexStability(const OracleContext& context);
+Oracle IndexStability(const OracleContext& context);
 // S5: the controller removes a member from its clique only after a live read found no pod of it. It
 // removes a member from the `status` of a domain that stays only if it is no longer a member.
-[[nodiscard]] Oracle NoPruneWithoutProof(const OracleContext& context);
+Oracle NoPruneWithoutProof(const OracleContext& context);
 
 // S6: the controller deletes only objects of a domain that is being deleted or does not exist. The
 // same is true for removing finalizers and labels. Name, namespace and UID must all match that
 // domain. When it writes an object, it leaves the fields of other writers unchanged. It adds a node
 // label only to restore it: the node has none, and the domain exists and has a channel there.
-[[nodiscard]] Oracle OwnOnly(const OracleContext& context);
+Oracle OwnOnly(const OracleContext& context);
 // S7: no object of a live domain is deleted by the controller or, through owner references that it
 // set, by the garbage collector. The controller may finish a deletion that another client began. It
 // may also replace an outdated daemon pod, unless another node of its clique had no daemon at that
 // time.
-[[nodiscard]] Oracle LiveChildrenAreSafe(const OracleContext& context);
+Oracle LiveChildrenAreSafe(const OracleContext& context);
 // S20: no daemon of a clique is replaced while a claim holds a channel of the domain on a node of
 // the clique: the job would end. Exception: the domain allows it. Nor is a DaemonSet deleted while
 // a running pod uses a channel of the domain, unless the grace period of the deletion is over.
-[[nodiscard]] Oracle DaemonsInUseStay(const OracleContext& context);
+Oracle DaemonsInUseStay(const OracleContext& context);
 // S25: a daemon starts with the node names that the other daemons of its domain have in IMEX, if
 // the controller writes their entries. A daemon that is being deleted does not count.
-[[nodiscard]] Oracle DaemonsHaveTheSameNames(const OracleContext& context);
+Oracle DaemonsHaveTheSameNames(const OracleContext& context);
 // S8: the domain's finalizer exists before its first child. It is removed only when no child, node
 // label, daemon pod or claim in use is left (or the deadline for it has passed).
-[[nodiscard]] Oracle FinalizerDiscipline(const OracleContext& context);
+Oracle FinalizerDiscipline(const OracleContext& context);
 // S11: a domain has at most one child in each role.
-[[nodiscard]] Oracle NoDuplicateChild(const OracleContext& context);
+Oracle NoDuplicateChild(const OracleContext& context);
 // S19: the API server refuses no request, with these exceptions. The object may be deleted (404).
 // Another client may have written first (409, or a failed test of a JSON patch). A version may be
 // too old or not known yet (410, 504). A namespace that is being deleted accepts no new objects
 // (403).
-[[nodiscard]] Oracle NothingRefused(const OracleContext& context);
+Oracle NothingRefused(const OracleContext& context);
 // S21: a Ready domain becomes NotReady only because of a change of its members, or of objects that
 // they need. The condition Ready is also taken back if IMEX was started again on a node. The change
 // is after it became Ready, or at most half a minute before. The cause is never a refused, delayed
 // or lost request, nor a stale cache. No fault excuses it, except for the time that a fault may
 // take. Runs with two leaders at once are not checked: with separate caches they cannot know which
 // is stale.
-[[nodiscard]] Oracle ReadinessHasCause(const OracleContext& context);
+Oracle ReadinessHasCause(const OracleContext& context);
 // S22: until the grace period of a domain's deletion is over, the controller removes nothing that a
 // live job uses. That is: no DaemonSet, daemon template, clique, daemon pod, finalizer, nor the
 // label of a node that the job is on. A job is over when its claims are free, its pods have ended,
 // or their node does not exist or was lost for five minutes. Excused are a claim that came after a
 // live read of the same pass, and a replacement that the domain allows.
-[[nodiscard]] Oracle LiveJobsKeepAll(const OracleContext& context);
+Oracle LiveJobsKeepAll(const OracleContext& context);
 // Q1: one process sends at most 20 requests in a virtual second for one target. A target is an
 // object and verb (a POST counts for the name that it creates), or a collection with its selector
 // and LIST or watch. A collection that all domains of a namespace read, such as its claims, has
 // this budget for each of them. The product shares one LIST among simultaneous readers, but here
 // each domain sends its own. Without the permission to patch, a process reads each object once more
 // before a write.
-[[nodiscard]] Oracle RequestsHaveABudget(const OracleContext& context);
+Oracle RequestsHaveABudget(const OracleContext& context);
 // Q3: one process writes the same content of the same fields of one object at most 20 times in a
 // virtual minute, however often another client undoes it.
-[[nodiscard]] Oracle RepetitionsArePaced(const OracleContext& context);
+Oracle RepetitionsArePaced(const OracleContext& context);
 // S15: only the holder of the Lease writes anything except Events, also after a pause.
-[[nodiscard]] Oracle OnlyTheLeaderWrites(const OracleContext& context);
+Oracle OnlyTheLeaderWrites(const OracleContext& context);
 // S13: only requests that the contract needs, and only where it needs them. Events of nodes are in
 // the namespace "default".
-[[nodiscard]] Oracle Confinement(const OracleContext& context);
+Oracle Confinement(const OracleContext& context);
 
 // L1: at rest, every live domain has exactly the children that the controller would create now, no
 // node that it does not use, and a true status.
-[[nodiscard]] Violations ChildrenAndStatusMatch(const ApiServer& server,
-                                                const SystemUnderTest& system);
+Violations ChildrenAndStatusMatch(const ApiServer& server, const SystemUnderTest& system);
 // L2: at rest, a domain is being deleted only while something blocks it, and its status names that.
-[[nodiscard]] Violations DeletionCompletes(const ApiServer& server, const SystemUnderTest& system);
+Violations DeletionCompletes(const ApiServer& server, const SystemUnderTest& system);
 // L3: at rest, nothing is left of a deleted domain.
-[[nodiscard]] Violations NothingLeaked(const ApiServer& server, const SystemUnderTest& system);
+Violations NothingLeaked(const ApiServer& server, const SystemUnderTest& system);
 // Q2: from request `since` on, only watches, Lease requests and updates of Event counts are sent,
 // and LISTs of a kind whose watches are silent.
-[[nodiscard]] Violations QuietAtRest(const ApiServer& server, const SystemUnderTest& system,
-                                     std::size_t since);
+Violations QuietAtRest(const ApiServer& server, const SystemUnderTest& system, std::size_t since);
 
 // Checks all of L.
-[[nodiscard]] Violations CheckRest(const ApiServer& server, const SystemUnderTest& system);
+Violations CheckRest(const ApiServer& server, const SystemUnderTest& system);
 
 }  // namespace simulation

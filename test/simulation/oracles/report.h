@@ -9,7 +9,7 @@
 
 namespace simulation {
 
-[[nodiscard]] inline std::string InMilliseconds(std::chrono::microseconds time) {
+inline std::string InMilliseconds(std::chrono::microseconds time) {
   return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(time).count()) +
          " ms";
 }

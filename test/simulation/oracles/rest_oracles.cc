@@ -76,16 +76,16 @@ class DomainCheck {
   }
 
   void CheckChildren();
-  [[nodiscard]] ObjectPtr FindChild(Role role, Kind kind);
+  ObjectPtr FindChild(Role role, Kind kind);
   void CheckDaemonSet(const Object& set);
   void CheckDaemonsAreCurrent(const Object& set);
-  [[nodiscard]] bool HasChannelOn(const std::string& node) const;
+  bool HasChannelOn(const std::string& node) const;
   void CheckLabels();
   void CheckPlugins();
   void CheckTrouble();
   void CheckTemplate(const Object& found, bool is_channel);
-  [[nodiscard]] bool IsStranger(const std::string& node) const;
-  [[nodiscard]] Members CheckMembership();
+  bool IsStranger(const std::string& node) const;
+  Members CheckMembership();
   void AddIdle(const Object& pod, Members& members) const;
   // Of one whose daemon has its entry nowhere else.
   void TakeIndexFromStatus(const std::string& node, Members& members) const;
@@ -93,15 +93,14 @@ class DomainCheck {
   void CheckStatus(const Members& members);
   void CheckSummary(const Members& members, const std::set<std::string>& expected);
   void CheckConditions(const Members& members, const std::set<std::string>& expected);
-  [[nodiscard]] bool HasPodWithoutRoom() const;
+  bool HasPodWithoutRoom() const;
   void CheckWarnings(const Members& members);
   void CheckWhoLeaves(const Members& members, const std::string& message);
-  [[nodiscard]] std::set<std::string> CliquesInUse(const Members& members) const;
-  [[nodiscard]] std::set<std::string> ExpectedNodes() const;
-  [[nodiscard]] bool HasWaitingPod() const;
-  [[nodiscard]] bool SaysOfMembers(std::string_view words) const;
-  [[nodiscard]] const char* SharesMemory(const Members& members,
-                                         const std::set<std::string>& expected) const;
+  std::set<std::string> CliquesInUse(const Members& members) const;
+  std::set<std::string> ExpectedNodes() const;
+  bool HasWaitingPod() const;
+  bool SaysOfMembers(std::string_view words) const;
+  const char* SharesMemory(const Members& members, const std::set<std::string>& expected) const;
 
   const GroundTruth& truth_;
   const SystemUnderTest& system_;

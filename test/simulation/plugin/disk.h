@@ -19,7 +19,7 @@ struct DiskEdit {
   What what = What::kCheckpoint;
   std::string name = {};  // UID of a claim or a domain.
   std::string text = {};
-  [[nodiscard]] std::string ToString() const;
+  std::string ToString() const;
 };
 
 struct NodeDisk {

@@ -18,8 +18,8 @@ struct PluginMutant {
   PluginRunSpec told_by = {};
 };
 
-[[nodiscard]] const std::vector<PluginMutant>& PluginMutants();
+const std::vector<PluginMutant>& PluginMutants();
 // Null if none has this name.
-[[nodiscard]] const PluginMutant* FindPluginMutant(const std::string& name);
+const PluginMutant* FindPluginMutant(const std::string& name);
 
 }  // namespace simulation

@@ -13,26 +13,24 @@ namespace simulation {
 // N-1: a claim gets the CDI edits of a channel only if the domain's daemon was Ready on that node
 // since its boot. It must be so at that time or within the delay of a watch. A claim may get the
 // same edits again in the same boot.
-[[nodiscard]] Violations ChannelsNeedAReadyNode(const ApiServer& server,
-                                                const PluginEvents& events);
+Violations ChannelsNeedAReadyNode(const ApiServer& server, const PluginEvents& events);
 // N-2: no claim is prepared for a channel of a domain in another namespace, nor for a daemon
 // outside of the driver namespace.
-[[nodiscard]] Violations ClaimsAreOfTheirNamespace(const ApiServer& server,
-                                                   const PluginEvents& events);
+Violations ClaimsAreOfTheirNamespace(const ApiServer& server, const PluginEvents& events);
 // N-3: an unprepared claim has no spec. After the last claim of its domain the label stays for at
 // most a minute, unless the kubelet calls for another claim. A domain's folder is removed only once
 // the domain is deleted and no daemon of it runs there.
-[[nodiscard]] Violations NothingStays(const ApiServer& server, const PluginEvents& events);
+Violations NothingStays(const ApiServer& server, const PluginEvents& events);
 // N-4: two claims never hold one channel of a node.
-[[nodiscard]] Violations ChannelsHaveOneHolder(const ApiServer& server, const PluginEvents& events);
+Violations ChannelsHaveOneHolder(const ApiServer& server, const PluginEvents& events);
 // N-5: a device in an answer to the kubelet exists, and stays while containers use it.
-[[nodiscard]] Violations AnswersAreTrue(const PluginEvents& events);
+Violations AnswersAreTrue(const PluginEvents& events);
 
 // N-6: after an unprepare nothing of a claim is created again, unless the kubelet calls for it
 // again.
-[[nodiscard]] Violations UnpreparedStays(const PluginEvents& events);
+Violations UnpreparedStays(const PluginEvents& events);
 
 // Checks all of these.
-[[nodiscard]] Violations CheckPlugins(const ApiServer& server, const PluginEvents& events);
+Violations CheckPlugins(const ApiServer& server, const PluginEvents& events);
 
 }  // namespace simulation

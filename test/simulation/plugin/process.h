@@ -72,12 +72,12 @@ class Plugin {
   void Call(Verb verb, const kube::ObjectKey& key, const kube::Uid& uid, int ticket);
   // The kubelet no longer waits for the answer with this ticket.
   void Cancel(int ticket);
-  [[nodiscard]] std::vector<PluginAnswer> TakeAnswers() { return std::exchange(answers_, {}); }
+  std::vector<PluginAnswer> TakeAnswers() { return std::exchange(answers_, {}); }
 
   // Makes one step. Returns whether there was one to make.
   bool Step();
   // Returns when it has something to do although nothing changes. Empty if never.
-  [[nodiscard]] std::optional<Time> NextDue() const;
+  std::optional<Time> NextDue() const;
   void ExpireWatches();
 
  private:
@@ -101,31 +101,31 @@ class Plugin {
     std::string version = {};
   };
 
-  [[nodiscard]] Revision View() const;
-  [[nodiscard]] std::optional<std::string> Text(const http::Request& request);
+  Revision View() const;
+  std::optional<std::string> Text(const http::Request& request);
   bool StepWatches();
   bool StepStart();
   bool StepCall(PendingCall& call);
   bool StepGarbage();
-  [[nodiscard]] bool CollectGarbage(const plugin::GarbagePlan& garbage);
+  bool CollectGarbage(const plugin::GarbagePlan& garbage);
   void EndRound(bool failed);
   void Withdraw(PendingCall& call);
-  [[nodiscard]] bool ReadClaim(PendingCall& call);
-  [[nodiscard]] bool ReadNode();
-  [[nodiscard]] std::optional<std::vector<api::ComputeDomain>> ListDomains();
-  [[nodiscard]] plugin::NodeObservation Observe(const PendingCall& call) const;
-  [[nodiscard]] std::optional<plugin::DomainIdentity> FindDomain(const std::string& uid) const;
-  [[nodiscard]] bool IsReady(const std::string& domain) const;
-  [[nodiscard]] bool IsAlive(const std::string& domain) const;
-  [[nodiscard]] bool KeepsLabel(const PendingCall& call) const;
-  [[nodiscard]] plugin::NodeResidue FindResidue() const;
+  bool ReadClaim(PendingCall& call);
+  bool ReadNode();
+  std::optional<std::vector<api::ComputeDomain>> ListDomains();
+  plugin::NodeObservation Observe(const PendingCall& call) const;
+  std::optional<plugin::DomainIdentity> FindDomain(const std::string& uid) const;
+  bool IsReady(const std::string& domain) const;
+  bool IsAlive(const std::string& domain) const;
+  bool KeepsLabel(const PendingCall& call) const;
+  plugin::NodeResidue FindResidue() const;
   void Execute(PendingCall& call, const plugin::ClaimStep& step);
-  [[nodiscard]] base::Result<void> Try(PendingCall& call, const plugin::ClaimStep& step);
-  [[nodiscard]] base::Result<void> WriteCheckpoint(plugin::Checkpoint checkpoint);
-  [[nodiscard]] base::Result<void> Label(const std::string& domain);
+  base::Result<void> Try(PendingCall& call, const plugin::ClaimStep& step);
+  base::Result<void> WriteCheckpoint(plugin::Checkpoint checkpoint);
+  base::Result<void> Label(const std::string& domain);
   void Answer(PendingCall& call, const plugin::AnswerKubelet& result);
   void Sleep(PendingCall& call, plugin::TimePoint until);
-  [[nodiscard]] bool Sleeps(const PendingCall& call) const;
+  bool Sleeps(const PendingCall& call) const;
 
   ApiServer& server_;
   const NodeDisk& disk_;

@@ -58,14 +58,13 @@ struct PluginOutcome {
   std::vector<std::string> trace = {};
 };
 
-[[nodiscard]] std::string ToString(PluginFault fault);
+std::string ToString(PluginFault fault);
 // Returns "plugin scenario=one-domain fault=torn at=17", which `simulate` reads.
-[[nodiscard]] std::string ToString(const PluginRunSpec& spec);
+std::string ToString(const PluginRunSpec& spec);
 // Also reads the older form "plugin workload=P1 strike=torn at=17". On error, sets `error`.
-[[nodiscard]] PluginRunSpec ParsePluginRunSpec(const std::vector<std::string>& words,
-                                               std::string& error);
+PluginRunSpec ParsePluginRunSpec(const std::vector<std::string>& words, std::string& error);
 
-[[nodiscard]] PluginOutcome Execute(const PluginRunSpec& spec, bool trace = false);
+PluginOutcome Execute(const PluginRunSpec& spec, bool trace = false);
 
 struct PluginRunResult {
   PluginRunSpec spec = {};
@@ -74,6 +73,6 @@ struct PluginRunResult {
 // Runs each fault at one of every `every` successive requests and edits; different faults use
 // different ones. The last run is without a fault. A run that recovers must leave the same state as
 // that one.
-[[nodiscard]] std::vector<PluginRunResult> SweepPlugins(const PluginRunSpec& base, int every);
+std::vector<PluginRunResult> SweepPlugins(const PluginRunSpec& base, int every);
 
 }  // namespace simulation

@@ -54,7 +54,7 @@ class PluginWorld {
  public:
   PluginWorld(PluginRunSpec spec, bool trace);
   void Run();
-  [[nodiscard]] const PluginOutcome& outcome() const { return outcome_; }
+  const PluginOutcome& outcome() const { return outcome_; }
 
   // Actions of users.
   void MakeDomain(const std::string& name, const std::string& ns);
@@ -93,22 +93,22 @@ class PluginWorld {
   void Take(Node& node, const PluginAnswer& answer);
   bool StepDaemons(Node& node);
   void SetEntry(const PluginPod& daemon, bool ready);
-  [[nodiscard]] bool HasEntry(const PluginPod& daemon) const;
-  [[nodiscard]] std::string LabelOf(const Node& node) const;
-  [[nodiscard]] bool Lives(const kube::Uid& domain) const;
+  bool HasEntry(const PluginPod& daemon) const;
+  std::string LabelOf(const Node& node) const;
+  bool Lives(const kube::Uid& domain) const;
   void StartPlugin(Node& node, bool after_crash);
   void Boot(Node& node, bool keeps_specs);
   void EndProcess(Node& node);
   void CheckRest(const PluginPhase& phase);
   void CheckNode(const Node& node, bool is_last);
-  [[nodiscard]] std::string Describe(const Node& node) const;
+  std::string Describe(const Node& node) const;
   void Trace(const std::string& line);
-  [[nodiscard]] Time NextDue() const;
+  Time NextDue() const;
   PluginEvent& Log(Node& node, PluginEvent::What what, const std::string& name);
   // Returns whether the fault happens now.
   bool IsFaulted(const Node& node, bool is_request, bool is_write, bool is_checkpoint);
   // Returns whether the kubelet waits for a prepare of this pod.
-  [[nodiscard]] static bool IsUnderWay(const PluginPod& pod);
+  static bool IsUnderWay(const PluginPod& pod);
   void DisturbWorld(Node& node);
   base::Result<http::Response> Serve(Node& node, const http::Request& request);
   base::Result<void> Edit(Node& node, const DiskEdit& edit);
@@ -141,8 +141,8 @@ struct PluginScenario {
   const char* what = "";
   std::vector<PluginPhase> phases = {};
 };
-[[nodiscard]] const std::vector<PluginScenario>& PluginScenarios();
+const std::vector<PluginScenario>& PluginScenarios();
 // Finds by name or alias. Null if none has it.
-[[nodiscard]] const PluginScenario* FindPluginScenario(const std::string& name);
+const PluginScenario* FindPluginScenario(const std::string& name);
 
 }  // namespace simulation

@@ -154,34 +154,34 @@ class Town {
     }
   }
 
-  [[nodiscard]] bool Runs(const std::string& pod) const {
+  bool Runs(const std::string& pod) const {
     const ObjectPtr found = cluster_.store().Get(Kind::kPod, Key(pod));
     return found && (*found)["status"]["phase"].AsString() == "Running";
   }
-  [[nodiscard]] bool JobRuns(int pods) const {
+  bool JobRuns(int pods) const {
     for (int i = 0; i < pods; ++i) {
       if (!Runs("job-" + std::to_string(i))) return false;
     }
     return true;
   }
-  [[nodiscard]] bool IsAllocated(const std::string& claim) const {
+  bool IsAllocated(const std::string& claim) const {
     const ObjectPtr found = cluster_.store().Get(Kind::kClaim, Key(claim));
     return found && !AllocatedNode(*found).empty();
   }
   // What the controller advises the owner of the domain. Empty if nothing.
-  [[nodiscard]] std::optional<Advice> AdviceOn(const std::string& domain) {
+  std::optional<Advice> AdviceOn(const std::string& domain) {
     const auto observed = replica_.controller().reconciler().Gather(uids_.at(domain));
     const auto shortage = compute_domain::FindShortage(observed);
     if (!shortage) return {};
     return shortage->advice;
   }
-  [[nodiscard]] Cluster& cluster() { return cluster_; }
-  [[nodiscard]] static kube::ObjectKey Key(const std::string& name) { return {kNs, name}; }
+  Cluster& cluster() { return cluster_; }
+  static kube::ObjectKey Key(const std::string& name) { return {kNs, name}; }
 
  private:
   static constexpr std::chrono::microseconds kTick{1'000};
 
-  [[nodiscard]] ObjectStore& store() { return cluster_.store(); }
+  ObjectStore& store() { return cluster_.store(); }
   void Edit(Kind kind, const std::string& name, const std::function<void(Value&)>& change) {
     EXPECT_TRUE(store().Edit("user", kind, Key(name), change).ok());
   }

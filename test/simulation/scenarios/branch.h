@@ -18,15 +18,15 @@ namespace simulation {
 class Branch {
  public:
   // Returns twice: in the branch and in the trunk. Both run at the same time.
-  [[nodiscard]] static Branch Begin();
+  static Branch Begin();
 
   // Returns whether this is the branch.
-  [[nodiscard]] bool IsHere() const { return output_ >= 0; }
+  bool IsHere() const { return output_ >= 0; }
   // Ends the branch, without running any destructor. REQUIRES: IsHere().
   [[noreturn]] void End(const std::string& report) const;
   // Waits for the branch, and returns its report. Returns an error if it ended without a report;
   // the caller can execute the whole run again. Call it once. REQUIRES: !IsHere().
-  [[nodiscard]] base::Result<std::string> Wait() const;
+  base::Result<std::string> Wait() const;
 
  private:
   int output_ = -1;     // In the branch: write end of a pipe,

@@ -103,7 +103,7 @@ class Churn {
     cluster_.server().ForgetPast();
   }
 
-  [[nodiscard]] std::set<std::string> Series() const {
+  std::set<std::string> Series() const {
     std::set<std::string> series;
     for (const auto& collectable : metrics_.For(process::Readers::kAllowed)) {
       for (const auto& family : collectable->Collect()) {
@@ -130,12 +130,12 @@ class Churn {
     (void)cluster_.store().Create("user", Kind::kPod, "train", std::move(pod));
   }
 
-  [[nodiscard]] bool IsReady(const kube::ObjectKey& key) const {
+  bool IsReady(const kube::ObjectKey& key) const {
     const ObjectPtr domain = cluster_.store().Get(Kind::kComputeDomain, key);
     return domain && (*domain)["status"]["status"].AsString() == "Ready" &&
            (*domain)["status"]["nodes"].items().size() == 1;
   }
-  [[nodiscard]] bool IsGone() const {
+  bool IsGone() const {
     for (const Kind kind : {Kind::kComputeDomain, Kind::kClique, Kind::kDaemonSet, Kind::kPod,
                             Kind::kClaim, Kind::kClaimTemplate}) {
       if (!cluster_.store().Live(kind).empty()) return false;

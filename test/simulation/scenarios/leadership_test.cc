@@ -67,15 +67,15 @@ class Electorate {
   }
 
   // Returns the holder of the Lease. Empty if there is none.
-  [[nodiscard]] std::string Holder() const {
+  std::string Holder() const {
     const ObjectPtr lease = cluster_.store().Get(
         Kind::kLease, {.ns = std::string(kDriverNamespace), .name = std::string(kLeaseName)});
     return lease ? (*lease)["spec"]["holderIdentity"].AsString() : "";
   }
-  [[nodiscard]] int changes() const { return changes_; }
-  [[nodiscard]] Cluster& cluster() { return cluster_; }
+  int changes() const { return changes_; }
+  Cluster& cluster() { return cluster_; }
   // Returns how long one of ours led at most without a ComputeDomain that it could read.
-  [[nodiscard]] std::chrono::microseconds led_blind() const { return led_blind_; }
+  std::chrono::microseconds led_blind() const { return led_blind_; }
 
  private:
   static constexpr std::chrono::microseconds kTick{1'000};
@@ -95,12 +95,12 @@ class Electorate {
                                     : cluster_.server().OpenWatch(client, request);
         });
   }
-  [[nodiscard]] bool IsRefused(const http::Request& request) const {
+  bool IsRefused(const http::Request& request) const {
     const KindInfo* kind = ParseTarget(request.method, request.path).kind;
     return is_out_ && request.method == http::Method::kGet && kind != nullptr &&
            kind->kind == refused_;
   }
-  [[nodiscard]] seconds DrawMinutes() { return seconds(60 + random_() % 180); }
+  seconds DrawMinutes() { return seconds(60 + random_() % 180); }
 
   bool Step() {
     bool moved = false;
@@ -118,7 +118,7 @@ class Electorate {
     if (next.request) nvidias_->OnReply(cluster_.server().Handle("nvidias", *next.request));
     return moved || next.request;
   }
-  [[nodiscard]] Time NextDue(Time end) const {
+  Time NextDue(Time end) const {
     Time due = end;
     for (const auto& replica : replicas_) due = std::min(due, replica->NextDue().value_or(end));
     if (nvidias_) due = std::min(due, clock_.ToWall(nvidias_until_));

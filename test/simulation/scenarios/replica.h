@@ -59,19 +59,19 @@ class Replica {
   // Serves one request, or delivers one frame. Returns whether there was one.
   bool Step();
   // Returns when it has something to do although nothing changes. Empty if never.
-  [[nodiscard]] std::optional<Time> NextDue() const;
-  [[nodiscard]] const std::string& client() const { return options_.client; }
-  [[nodiscard]] bool Leads() const { return !options_.elects || elector_.IsLeader(); }
+  std::optional<Time> NextDue() const;
+  const std::string& client() const { return options_.client; }
+  bool Leads() const { return !options_.elects || elector_.IsLeader(); }
   // Returns whether its term is over and nothing is in flight. A real process starts over then,
   // with what fitness() returns.
-  [[nodiscard]] bool HasEnded() const;
-  [[nodiscard]] const kube::Fitness& fitness() const { return fitness_; }
+  bool HasEnded() const;
+  const kube::Fitness& fitness() const { return fitness_; }
   // Returns whether nothing is in flight, and nothing is due before `horizon`. Watches, the Lease
   // and work that waits for leadership do not count.
-  [[nodiscard]] bool IsAtRest(Time horizon) const;
+  bool IsAtRest(Time horizon) const;
   // Stops it until `time`, as if its host were paused.
   void FreezeUntil(Time time) { frozen_until_ = time; }
-  [[nodiscard]] bool IsFrozen() const { return clock_.StoreTime() < frozen_until_; }
+  bool IsFrozen() const { return clock_.StoreTime() < frozen_until_; }
   // From now on it sees no later state of that kind than `view`.
   void FallBehind(const std::string& kind, Revision view) { options_.stale[kind] = view; }
   // From now on the watches of that kind are accepted, deliver nothing and end after a minute.
@@ -85,21 +85,19 @@ class Replica {
   void ExpireWatches();
   // Breaks the connection of each open watch of at least this age, in the middle of its next event.
   void BreakWatches(std::chrono::seconds lived);
-  [[nodiscard]] bool HasOpenWatch() const {
-    return std::ranges::any_of(watches_, &Watcher::IsOpen);
-  }
+  bool HasOpenWatch() const { return std::ranges::any_of(watches_, &Watcher::IsOpen); }
   // Returns whether every watch that it has permission for is open, and no frame is late.
-  [[nodiscard]] bool WatchesAll() const {
+  bool WatchesAll() const {
     return std::ranges::all_of(
         watches_, [](const Watcher& watch) { return watch.IsAtRest() || watch.IsDoneWithout(); });
   }
 
   // Returns the maximum number of passes that ran at once.
-  [[nodiscard]] int passes_at_once() const { return passes_at_once_; }
+  int passes_at_once() const { return passes_at_once_; }
 
-  [[nodiscard]] const RingLogger& logger() const { return logger_; }
-  [[nodiscard]] const compute_domain::Controller& controller() const { return controller_; }
-  [[nodiscard]] compute_domain::Controller& controller() { return controller_; }
+  const RingLogger& logger() const { return logger_; }
+  const compute_domain::Controller& controller() const { return controller_; }
+  compute_domain::Controller& controller() { return controller_; }
 
  private:
   // The current pass, its requests and the replies so far.
@@ -111,17 +109,17 @@ class Replica {
     std::size_t missing = 0;
   };
 
-  [[nodiscard]] Revision ViewOf(const kube::Reflector& reflector) const;
-  [[nodiscard]] Watcher::Lag DrawLag();
+  Revision ViewOf(const kube::Reflector& reflector) const;
+  Watcher::Lag DrawLag();
   bool StepWatch(Watcher& watch);
   bool StepElector();
   void ObserveOnceAtATime();
-  [[nodiscard]] bool IsFit();
+  bool IsFit();
   bool StepEvents();
   bool StepWorker(Worker& worker);
-  [[nodiscard]] base::Result<http::Response> SendAsLeader(const http::Request& request);
+  base::Result<http::Response> SendAsLeader(const http::Request& request);
   void Record(const std::vector<kube::Event>& events);
-  [[nodiscard]] bool Works() const;
+  bool Works() const;
 
   ReplicaOptions options_;
   const Serve serve_;

@@ -30,7 +30,7 @@ std::string Encode(const Outcome& outcome) {
 }
 
 Outcome Decode(const base::Result<std::string>& report) {
-  const auto told = report.and_then([](const std::string& text) { return json::Parse(text); });
+  const auto told = report ? json::Parse(*report) : tl::unexpected(report.error());
   if (!told) return {.violations = {told.error().message}};
   const auto number = [&](const char* name) {
     return static_cast<int>((*told)[name].AsInt().value_or(0));

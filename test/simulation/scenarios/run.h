@@ -12,7 +12,7 @@
 
 namespace simulation {
 
-[[nodiscard]] Outcome Execute(const RunSpec& spec, bool trace = false);
+Outcome Execute(const RunSpec& spec, bool trace = false);
 
 // A run that was executed; `spec` executes it again.
 struct RunResult {
@@ -35,7 +35,7 @@ struct FaultSpec {
       : fault(what), stale([what_is = Stale{std::move(kinds), age}](int) { return what_is; }) {}
   FaultSpec(Fault what, Draw draw) : fault(what), stale(std::move(draw)) {}
   // Applies the fault to openings of watches, not to other requests.
-  [[nodiscard]] static FaultSpec AtWatches(Fault what) {
+  static FaultSpec AtWatches(Fault what) {
     FaultSpec spec = what;
     spec.at_watches = true;
     return spec;
@@ -51,7 +51,7 @@ struct FaultSpec {
 //
 // With `every` n, each fault is tried at one of n successive requests, and different faults use
 // different ones. `base` has neither a fault nor a stale kind.
-[[nodiscard]] std::vector<RunResult> Sweep(const RunSpec& base, std::vector<FaultSpec> faults,
-                                           int every = 1, bool trace = false);
+std::vector<RunResult> Sweep(const RunSpec& base, std::vector<FaultSpec> faults, int every = 1,
+                             bool trace = false);
 
 }  // namespace simulation

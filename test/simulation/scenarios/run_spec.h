@@ -86,27 +86,27 @@ struct RunSpec {
 };
 
 // Returns whether the fault affects the kinds that RunSpec::stale names.
-[[nodiscard]] bool IsOfKinds(Fault fault);
+bool IsOfKinds(Fault fault);
 // Returns whether these kinds cannot be read for minutes.
-[[nodiscard]] bool FailsReads(Fault fault);
+bool FailsReads(Fault fault);
 
 // Returns whether the run has no fault, one replica and no flaky watches, and actors move in turn.
-[[nodiscard]] bool IsPlain(const RunSpec& spec);
+bool IsPlain(const RunSpec& spec);
 
 // Returns whether the run has the same states at rest as without a fault and with one leader.
-[[nodiscard]] bool ChangesNothing(const RunSpec& spec);
+bool ChangesNothing(const RunSpec& spec);
 
 // Parses RunSpec::stale. Kinds without a revision get `first`.
-[[nodiscard]] Views ParseStale(const std::string& stale, std::int64_t first);
+Views ParseStale(const std::string& stale, std::int64_t first);
 
-[[nodiscard]] std::string ToString(Fault fault);
+std::string ToString(Fault fault);
 // Returns "controller" or "daemon".
-[[nodiscard]] std::string WriterName(bool controller_writes);
+std::string WriterName(bool controller_writes);
 // Returns "scenario=create-ready-delete writer=controller fault=crash-before at=17 ...", which
 // `simulate` reads.
-[[nodiscard]] std::string ToString(const RunSpec& spec);
+std::string ToString(const RunSpec& spec);
 // Also reads the older form "workload=W1 manner=cdom strike=crash-before ... end=brief". On error
 // sets `error`, and the spec is invalid.
-[[nodiscard]] RunSpec ParseRunSpec(const std::vector<std::string>& words, std::string& error);
+RunSpec ParseRunSpec(const std::vector<std::string>& words, std::string& error);
 
 }  // namespace simulation

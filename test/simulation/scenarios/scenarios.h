@@ -31,8 +31,8 @@ struct Scenario {
   void (*run_otherwise)(World& world) = nullptr;
 };
 
-[[nodiscard]] const std::vector<Scenario>& Scenarios();
+const std::vector<Scenario>& Scenarios();
 // Finds by name or alias. Null if none has it.
-[[nodiscard]] const Scenario* FindScenario(const std::string& name);
+const Scenario* FindScenario(const std::string& name);
 
 }  // namespace simulation

@@ -50,26 +50,26 @@ class World {
   void Execute() { Execute(FindScenario(spec_.scenario)->run); }
   void Execute(void (*scenario)(World& world));
 
-  [[nodiscard]] const RunSpec& spec() const { return spec_; }
+  const RunSpec& spec() const { return spec_; }
   // Returns the revision after the nodes were created and before any process started.
-  [[nodiscard]] Revision start() const { return start_; }
+  Revision start() const { return start_; }
   // Continues as the run of `spec`. REQUIRES: both runs are the same until now.
   void ContinueAs(const RunSpec& spec);
   // Shows the oracles the events so far, once for all runs that branch off here.
   void RunOraclesSoFar() { oracle_runner_.CatchUp(); }
   // Returns whether the fault changes anything at this request.
-  [[nodiscard]] bool Applies(Fault fault, const http::Request& request) const;
-  [[nodiscard]] const Outcome& outcome() const { return outcome_; }
+  bool Applies(Fault fault, const http::Request& request) const;
+  const Outcome& outcome() const { return outcome_; }
   // course() returns the course so far. Expect() sets the correct courses, the usual one first, for
   // a spec that ChangesNothing(). `courses` must outlive the world.
-  [[nodiscard]] const Course& course() const { return course_; }
+  const Course& course() const { return course_; }
   void Expect(const std::vector<Course>& courses) { expected_ = &courses; }
 
   // ---- For scenarios: the state.
-  [[nodiscard]] Cluster& cluster() { return cluster_; }
-  [[nodiscard]] Daemons& daemons() { return daemons_; }
-  [[nodiscard]] const Objects& All(Kind kind) const { return cluster_.store().Live(kind); }
-  [[nodiscard]] ObjectPtr Get(Kind kind, const kube::ObjectKey& key) const {
+  Cluster& cluster() { return cluster_; }
+  Daemons& daemons() { return daemons_; }
+  const Objects& All(Kind kind) const { return cluster_.store().Live(kind); }
+  ObjectPtr Get(Kind kind, const kube::ObjectKey& key) const {
     return cluster_.store().Get(kind, key);
   }
   // ---- For scenarios: users' actions. An impossible action has no effect.
@@ -143,25 +143,25 @@ class World {
   bool StepRandomActor();
   bool StepActors();
   void LetPeersLag();  // Including new peers.
-  [[nodiscard]] bool IsRefused(const std::string& client, const http::Request& request) const;
-  [[nodiscard]] bool IsUnreadable(const std::string& client, const http::Request& request) const;
-  [[nodiscard]] std::optional<Time> NextDue() const;
+  bool IsRefused(const std::string& client, const http::Request& request) const;
+  bool IsUnreadable(const std::string& client, const http::Request& request) const;
+  std::optional<Time> NextDue() const;
   void AdvanceTo(Time time);
   bool AdvanceTime();
   bool CatchUp();
   void LoseNode();
   void Note(const std::string& line);
-  [[nodiscard]] bool DomainIsLive(const DomainName& domain) const {
+  bool DomainIsLive(const DomainName& domain) const {
     const ObjectPtr found = Get(Kind::kComputeDomain, domain.key);
     return found && !found->deleting();
   }
   // Brings the cluster to the state at a scenario's end: nodes run, and jobs are done.
   void TidyUp();
-  [[nodiscard]] std::size_t CountTemplates(const std::string& ns) const;
-  [[nodiscard]] std::string WhyOverQuota(const ObjectStore::Admission& write) const;
+  std::size_t CountTemplates(const std::string& ns) const;
+  std::string WhyOverQuota(const ObjectStore::Admission& write) const;
   void EndAllDomains();
   void Compare();
-  [[nodiscard]] Violations CompareWith(const Course& expected) const;
+  Violations CompareWith(const Course& expected) const;
 
   RunSpec spec_;
   const bool trace_;

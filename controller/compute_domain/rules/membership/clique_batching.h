@@ -12,28 +12,26 @@ namespace compute_domain {
 // Returns the state after a write at `now`. The window grows fourfold with each write that soon
 // follows another, from `first` to 8 times `first`: nodes may take long to join, and a member that
 // is ready waits for them.
-[[nodiscard]] CliqueBatching NextBatching(const CliqueBatching& before, base::Clock::TimePoint now,
-                                          std::chrono::milliseconds first);
+CliqueBatching NextBatching(const CliqueBatching& before, base::Clock::TimePoint now,
+                            std::chrono::milliseconds first);
 // Returns whether the last write is so long ago that the next change starts with the first window.
-[[nodiscard]] bool IsAtRest(const CliqueBatching& batching, base::Clock::TimePoint now);
+bool IsAtRest(const CliqueBatching& batching, base::Clock::TimePoint now);
 
 // Returns the minimum interval before a write that clears readiness: 100 ms plus 1 ms per member.
 // Else a thousand flapping daemons would keep the API server busy.
-[[nodiscard]] std::chrono::milliseconds UrgentWindow(std::size_t members);
+std::chrono::milliseconds UrgentWindow(std::size_t members);
 
 // Returns how many nodes may be joining the clique and are not in `daemons`.
-[[nodiscard]] int CountJoining(const MembershipIndex& index, const CliquePlace& place,
-                               const std::vector<api::Member>& daemons);
+int CountJoining(const MembershipIndex& index, const CliquePlace& place,
+                 const std::vector<api::Member>& daemons);
 
 // Returns how long the write of `daemons` waits, so that later changes go with it.
-[[nodiscard]] std::chrono::milliseconds UntilWrite(const MembershipIndex& index,
-                                                   const api::Clique& clique,
-                                                   const std::vector<api::Member>& daemons,
-                                                   base::Clock::TimePoint now);
+std::chrono::milliseconds UntilWrite(const MembershipIndex& index, const api::Clique& clique,
+                                     const std::vector<api::Member>& daemons,
+                                     base::Clock::TimePoint now);
 
 // Returns whether a member that was ready in `before` is not ready in `after`. Readers must learn
 // this quickly, because they rely on readiness.
-[[nodiscard]] bool LosesReadiness(const std::vector<api::Member>& before,
-                                  const std::vector<api::Member>& after);
+bool LosesReadiness(const std::vector<api::Member>& before, const std::vector<api::Member>& after);
 
 }  // namespace compute_domain

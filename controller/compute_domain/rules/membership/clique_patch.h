@@ -9,17 +9,17 @@
 namespace compute_domain {
 
 // Returns the labels that each clique must have.
-[[nodiscard]] json::Value CliqueLabels(const std::string& domain, const std::string& clique);
+json::Value CliqueLabels(const std::string& domain, const std::string& clique);
 
 // Returns the write that gives the clique the content `next`. Empty if it has that content, or
 // cannot be written now. `clique` is null if it does not exist. Sets `needs_owner` of `membership`
 // if the domain must be read live first.
-[[nodiscard]] std::optional<Action> WriteOf(const MembershipIndex& index, const CliquePlace& place,
-                                            const api::Clique* clique, const CliqueContent& next,
-                                            Membership& membership);
+std::optional<Action> WriteOf(const MembershipIndex& index, const CliquePlace& place,
+                              const api::Clique* clique, const CliqueContent& next,
+                              Membership& membership);
 
 // Returns whether the clique is known to list the member with this index.
-[[nodiscard]] bool IsWritten(const Observed& observed, const CliquePlace& place,
-                             const api::Clique* clique, const api::Member& member);
+bool IsWritten(const Observed& observed, const CliquePlace& place, const api::Clique* clique,
+               const api::Member& member);
 
 }  // namespace compute_domain

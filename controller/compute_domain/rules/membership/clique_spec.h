@@ -16,11 +16,11 @@ struct CliqueContent {
 
 // Returns the desired content. `clique` is its present content; null if it does not exist. Sets
 // `needs_daemons` of `membership`, and adds to its `without_index`.
-[[nodiscard]] CliqueContent DecideCliqueContent(const MembershipIndex& index,
-                                                const CliquePlace& place, const api::Clique* clique,
-                                                const Instant& now, Membership& membership);
+CliqueContent DecideCliqueContent(const MembershipIndex& index, const CliquePlace& place,
+                                  const api::Clique* clique, const Instant& now,
+                                  Membership& membership);
 
 // Returns the lowest index below `members_max` that is not in `used`; -1 if there is none.
-[[nodiscard]] int LowestFreeIndex(const std::set<int>& used, int members_max);
+int LowestFreeIndex(const std::set<int>& used, int members_max);
 
 }  // namespace compute_domain

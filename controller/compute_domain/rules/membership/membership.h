@@ -31,6 +31,6 @@ namespace compute_domain {
 // Decides the content of the domain's cliques, when to write them, and which nodes are members.
 // Uses clique_spec.h, clique_batching.h, clique_patch.h and member_readiness.h. REQUIRES:
 // observed.domain.
-[[nodiscard]] Membership PlanMembership(const Observed& observed, const Instant& now);
+Membership PlanMembership(const Observed& observed, const Instant& now);
 
 }  // namespace compute_domain

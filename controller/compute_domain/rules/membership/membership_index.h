@@ -15,7 +15,7 @@ namespace compute_domain {
 
 using EntryByNode = std::map<std::string_view, const api::Member*>;
 // Returns pointers into `members`. Of several entries of one node, takes the first.
-[[nodiscard]] EntryByNode ByNode(const std::vector<api::Member>& members);
+EntryByNode ByNode(const std::vector<api::Member>& members);
 
 // The daemon pods and cliques that live reads found.
 class LiveView {
@@ -23,19 +23,19 @@ class LiveView {
   explicit LiveView(const Evidence& evidence);
 
   // Returns false if there was no live read. The functions below then return false, too.
-  [[nodiscard]] bool was_read() const { return was_read_; }
+  bool was_read() const { return was_read_; }
 
   // Returns whether `is` holds for a pod on the node that has not ended.
   template <typename Is>
-  [[nodiscard]] bool AnyPodOn(const std::string& node, const Is& is) const {
+  bool AnyPodOn(const std::string& node, const Is& is) const {
     const auto pods = pods_.find(node);
     return pods != pods_.end() &&
            std::ranges::any_of(pods->second, [&](const api::DaemonPod* pod) { return is(*pod); });
   }
   // Returns whether the clique with this id exists.
-  [[nodiscard]] bool HasClique(const std::string& id) const { return listed_.contains(id); }
+  bool HasClique(const std::string& id) const { return listed_.contains(id); }
   // Returns whether that clique has an entry of the node.
-  [[nodiscard]] bool Lists(const std::string& id, const std::string& node) const;
+  bool Lists(const std::string& id, const std::string& node) const;
 
  private:
   const bool was_read_;
@@ -50,7 +50,7 @@ struct MembershipIndex {
   // Returns whether the node may be a member: a claim shows a pod of the domain there, or status
   // lists it already. Its label, daemon and clique entry do not suffice: the node itself can write
   // them, but the scheduler allocates claims. A member stays a member until it leaves.
-  [[nodiscard]] bool MayJoin(const std::string& node) const {
+  bool MayJoin(const std::string& node) const {
     return !users || users->contains(node) || shown.contains(node);
   }
 

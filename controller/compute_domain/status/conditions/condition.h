@@ -50,47 +50,45 @@ struct Verdict {
   std::string message = {};
 };
 
-[[nodiscard]] Verdict JudgeAccepted(const StatusInput& input);
-[[nodiscard]] Verdict JudgeProvisioned(const StatusInput& input);
+Verdict JudgeAccepted(const StatusInput& input);
+Verdict JudgeProvisioned(const StatusInput& input);
 // `issues` is FindSharingIssues(). Used only if all expected members are ready.
-[[nodiscard]] Verdict JudgeMembersReady(const StatusInput& input,
-                                        const std::vector<SharingIssue>& issues);
-[[nodiscard]] Verdict JudgeInUse(const StatusInput& input);
+Verdict JudgeMembersReady(const StatusInput& input, const std::vector<SharingIssue>& issues);
+Verdict JudgeInUse(const StatusInput& input);
 // Returns the first of `accepted`, `provisioned` and `members` that is not True. Returns Idle if no
 // node takes part. Pending pods add their reason.
-[[nodiscard]] Verdict JudgeReady(const StatusInput& input, const Verdict& accepted,
-                                 const Verdict& provisioned, const Verdict& members);
+Verdict JudgeReady(const StatusInput& input, const Verdict& accepted, const Verdict& provisioned,
+                   const Verdict& members);
 // Returns whether the pods of the domain share memory, so that a job can be started: each pod runs
 // on a ready member, and these are in one clique. It is not about the domain: Idle is False.
 // `members` and `use` are JudgeMembersReady() and JudgeInUse(); `issues` is as for the former.
-[[nodiscard]] Verdict JudgeMemoryShared(const StatusInput& input, const Verdict& members,
-                                        const Verdict& use,
-                                        const std::vector<SharingIssue>& issues);
+Verdict JudgeMemoryShared(const StatusInput& input, const Verdict& members, const Verdict& use,
+                          const std::vector<SharingIssue>& issues);
 // Empty unless NVIDIA's controller wrote the domain's status in the last minutes, or another client
 // undoes what cdom writes.
-[[nodiscard]] Verdict JudgeConflicted(const StatusInput& input);
+Verdict JudgeConflicted(const StatusInput& input);
 // Returns when JudgeConflicted() changes by itself.
-[[nodiscard]] RequeueAfter UntilConflictEnds(const Memory& memory, base::Clock::TimePoint now);
+RequeueAfter UntilConflictEnds(const Memory& memory, base::Clock::TimePoint now);
 // Returns why a domain that is being deleted still exists. Ready and Provisioned have its status,
 // too.
-[[nodiscard]] Verdict JudgeDeletion(const StatusInput& input, const DeletionWait& wait);
+Verdict JudgeDeletion(const StatusInput& input, const DeletionWait& wait);
 
 // Helpers that several conditions use.
 
 // Returns whether the verdict is only that children cannot be read, so that they may exist.
-[[nodiscard]] bool IsOfUnread(const Verdict& verdict);
+bool IsOfUnread(const Verdict& verdict);
 // Returns which kind that members depend on cannot be read, as Unknown. Empty if all can.
-[[nodiscard]] Verdict FindUnread(const Views& views);
+Verdict FindUnread(const Views& views);
 // Returns why pods of the domain wait for a node. Empty if no pod waits.
-[[nodiscard]] Verdict JudgePendingPods(const StatusInput& input);
+Verdict JudgePendingPods(const StatusInput& input);
 // Returns the number of ready members and of all members, as "3/4".
-[[nodiscard]] std::string ReadyOf(const std::vector<api::Member>& members);
+std::string ReadyOf(const std::vector<api::Member>& members);
 // Returns the nodes on which pods hold channels of the domain, sorted.
-[[nodiscard]] std::vector<std::string> NodesThatUse(const Observed& observed);
+std::vector<std::string> NodesThatUse(const Observed& observed);
 // Returns a command for administrators about the domain's DaemonSet or its pods: "kubectl", the
 // namespace, `what`, such as "get pods", and the selector.
-[[nodiscard]] std::string KubectlForDaemons(const Observed& observed, std::string_view what);
+std::string KubectlForDaemons(const Observed& observed, std::string_view what);
 // Returns which plugins are missing, and how to fix it. Begins with a space.
-[[nodiscard]] std::string DescribeMissing(const MissingPlugins& missing);
+std::string DescribeMissing(const MissingPlugins& missing);
 
 }  // namespace compute_domain

@@ -30,11 +30,11 @@ struct Advice {
   friend bool operator==(const Advice&, const Advice&) = default;
 };
 
-[[nodiscard]] std::string_view ToString(Advice::Do what);
+std::string_view ToString(Advice::Do what);
 // Returns {"do": "DeleteClaims", "objects": ["team-a/stray"], "number": 0}.
-[[nodiscard]] json::Value Encode(const Advice& advice);
+json::Value Encode(const Advice& advice);
 // Returns whether only a person can end the wait.
-[[nodiscard]] bool NeedsAPerson(const Advice& advice);
+bool NeedsAPerson(const Advice& advice);
 
 // For texts: the nodes that the pods select and tolerate.
 inline constexpr std::string_view kWherePodsMayRun = "where these pods may run";

@@ -16,35 +16,34 @@ struct NodeAvailability {
   std::string why = {};  // Empty if the node is free, or has the label of the domain that holds it.
 };
 
-[[nodiscard]] std::string_view ToString(NodeAvailability::State state);
+std::string_view ToString(NodeAvailability::State state);
 
 // Returns the state of the node. Empty if the node has no clique, no domain, no allocated channel
 // and no ResourceSlice of the driver.
-[[nodiscard]] std::optional<NodeAvailability> AvailabilityOf(const api::Node& node,
-                                                             const NodeContext& context,
-                                                             const Facts& facts);
+std::optional<NodeAvailability> AvailabilityOf(const api::Node& node, const NodeContext& context,
+                                               const Facts& facts);
 
 // Adds the node to the counts of its clique; "" stands for nodes without fabric.
 void Count(const std::string& clique, const NodeAvailability& availability,
            CliqueCapacities& capacity);
 
 // Returns how many nodes the clique has, whatever their state.
-[[nodiscard]] int NodesOf(const CliqueCapacity& clique);
+int NodesOf(const CliqueCapacity& clique);
 
 // Returns whether nodes must be counted: pods of the domain are pending, and the scheduler has said
 // why, or they are in several cliques and should not be. REQUIRES: observed.domain, here and below.
-[[nodiscard]] bool NeedsCapacity(const Observed& observed);
+bool NeedsCapacity(const Observed& observed);
 
 // Returns a sentence that begins with a space. Empty if no clique is known.
-[[nodiscard]] std::string DescribeCapacity(const Observed& observed);
+std::string DescribeCapacity(const Observed& observed);
 
 // Returns the clique in which all pods of the domain must run. Empty if there is none yet, or if
 // they need not.
-[[nodiscard]] std::string CliqueOfPods(const Observed& observed);
+std::string CliqueOfPods(const Observed& observed);
 
 // Returns why pending pods cannot join the other pods in their clique. Empty if the clique has
 // room, or if they may run elsewhere. `survey` says where they may run. Null: anywhere.
-[[nodiscard]] std::optional<Shortage> FindFullClique(const Observed& observed,
-                                                     const NodeSurvey* survey = nullptr);
+std::optional<Shortage> FindFullClique(const Observed& observed,
+                                       const NodeSurvey* survey = nullptr);
 
 }  // namespace compute_domain

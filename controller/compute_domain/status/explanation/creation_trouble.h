@@ -16,9 +16,8 @@ namespace compute_domain {
 // Returns the nodes that are not ready because a daemon pod has been missing for 30 s, or for 2 s
 // if it had served. Not those that explain it themselves, such as a lost or tainted node. Empty if
 // the domain has no DaemonSet.
-[[nodiscard]] std::vector<std::string> NodesWithoutDaemon(const Observed& observed,
-                                                          const Analysis& analysis,
-                                                          const Instant& now);
+std::vector<std::string> NodesWithoutDaemon(const Observed& observed, const Analysis& analysis,
+                                            const Instant& now);
 
 // The read that is due, and the time of the next.
 struct CreationTrouble {
@@ -27,7 +26,7 @@ struct CreationTrouble {
 };
 
 // Repeats after 10 s, then after up to 5 minutes. Not while the permission is missing.
-[[nodiscard]] CreationTrouble PlanCreationTrouble(const Observed& observed,
-                                                  const Analysis& analysis, const Instant& now);
+CreationTrouble PlanCreationTrouble(const Observed& observed, const Analysis& analysis,
+                                    const Instant& now);
 
 }  // namespace compute_domain

@@ -22,6 +22,6 @@ struct Explanation {
 };
 
 // REQUIRES: observed.domain.
-[[nodiscard]] Explanation Explain(const Observed& observed, const Instant& now);
+Explanation Explain(const Observed& observed, const Instant& now);
 
 }  // namespace compute_domain

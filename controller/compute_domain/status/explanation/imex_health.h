@@ -22,7 +22,7 @@ struct ImexTrouble {
 };
 
 // Returns why IMEX keeps the daemon from being ready.
-[[nodiscard]] ImexTrouble ImexTroubleOf(const api::DaemonPod& pod);
+ImexTrouble ImexTroubleOf(const api::DaemonPod& pod);
 
 // Returns the IMEX instance with which the pods of each claim in use started, and whether it was
 // restarted since. Key: node. `before` is the result of the pass before.
@@ -33,28 +33,29 @@ struct ImexTrouble {
 // process does not know why, another one does: the reason is kept for all claims in use then. Two
 // leaders with different memories agree so. The claims of the same clique that were in use before
 // the restart lost their part, too.
-[[nodiscard]] std::map<std::string, ImexOfJob> FindImexOfJobs(
-    const Observed& observed, const std::map<std::string, ImexOfJob>& before, const Instant& now);
+std::map<std::string, ImexOfJob> FindImexOfJobs(const Observed& observed,
+                                                const std::map<std::string, ImexOfJob>& before,
+                                                const Instant& now);
 
 // Returns whether the condition MemoryShared says that IMEX was restarted under a job.
-[[nodiscard]] bool SaysRestarted(const Observed& observed);
+bool SaysRestarted(const Observed& observed);
 // Returns whether IMEX of any of the jobs was restarted.
-[[nodiscard]] bool AnyRestarted(const std::map<std::string, ImexOfJob>& jobs);
+bool AnyRestarted(const std::map<std::string, ImexOfJob>& jobs);
 
 // Returns the claims in use whose IMEX was restarted, alone or with its daemon. Empty if none. If
 // only another process saw it, the text is what that process wrote.
-[[nodiscard]] std::optional<SharingIssue> FindRestarted(const Observed& observed);
+std::optional<SharingIssue> FindRestarted(const Observed& observed);
 
 // `pods` is PodsThatCount(). REQUIRES: all `expected` are ready, here and below.
 
 // Returns the members that serve under another index than their peers know. Empty if none.
-[[nodiscard]] std::optional<SharingIssue> FindOtherIndices(
-    const PodByNode& pods, const std::vector<api::Member>& expected);
+std::optional<SharingIssue> FindOtherIndices(const PodByNode& pods,
+                                             const std::vector<api::Member>& expected);
 // Returns the members that serve and cannot reach each other. Empty if none.
-[[nodiscard]] std::optional<SharingIssue> FindUnreachable(const PodByNode& pods,
-                                                          const std::vector<api::Member>& expected);
+std::optional<SharingIssue> FindUnreachable(const PodByNode& pods,
+                                            const std::vector<api::Member>& expected);
 // Returns the members that serve and do not report which peers they reach. Empty if none.
-[[nodiscard]] std::optional<SharingIssue> FindPeersUnknown(
-    const PodByNode& pods, const std::vector<api::Member>& expected);
+std::optional<SharingIssue> FindPeersUnknown(const PodByNode& pods,
+                                             const std::vector<api::Member>& expected);
 
 }  // namespace compute_domain

@@ -23,16 +23,16 @@ namespace compute_domain {
 // Returns the phase of each node that has the domain's label, has pods of the domain, or is a
 // member. `before` is the result of the pass before. The phases do not change while the cache of
 // nodes is stale.
-[[nodiscard]] std::map<std::string, MemberPhase> FindPhases(
-    const Observed& observed, const std::map<std::string, MemberPhase>& before, const Instant& now);
+std::map<std::string, MemberPhase> FindPhases(const Observed& observed,
+                                              const std::map<std::string, MemberPhase>& before,
+                                              const Instant& now);
 
 // Returns the phase of a node whose daemon normally does not serve yet or any more: kStarting or
 // kLeaving. Empty otherwise.
-[[nodiscard]] std::optional<MemberPhase> FindPassingPhase(const Observed& observed,
-                                                          const std::string& node,
-                                                          const Instant& now);
+std::optional<MemberPhase> FindPassingPhase(const Observed& observed, const std::string& node,
+                                            const Instant& now);
 
 // Returns the time until the next such phase exceeds its limit.
-[[nodiscard]] RequeueAfter UntilPhasesEnd(const Observed& observed, const Instant& now);
+RequeueAfter UntilPhasesEnd(const Observed& observed, const Instant& now);
 
 }  // namespace compute_domain

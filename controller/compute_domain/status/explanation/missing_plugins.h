@@ -15,7 +15,7 @@ namespace compute_domain {
 // Returns the nodes with pods of the domain and without a ResourceSlice of the driver, and when
 // this was first seen. Leaves out lost nodes. `before` is the result of the pass before. REQUIRES:
 // observed.facts.
-[[nodiscard]] std::map<std::string, base::Clock::TimePoint> FindSilentNodes(
+std::map<std::string, base::Clock::TimePoint> FindSilentNodes(
     const Observed& observed, const std::map<std::string, base::Clock::TimePoint>& before,
     base::Clock::TimePoint now);
 
@@ -28,6 +28,6 @@ struct MissingPlugins {
 };
 
 // REQUIRES: observed.domain.
-[[nodiscard]] MissingPlugins FindMissingPlugins(const Observed& observed, const Instant& now);
+MissingPlugins FindMissingPlugins(const Observed& observed, const Instant& now);
 
 }  // namespace compute_domain

@@ -25,7 +25,7 @@ class NodeSurveyor {
 
   void Add(const api::Node& node, const NodeContext& context);
   // One for all pods that may run on the same nodes. Empty if no pod lacks a channel.
-  [[nodiscard]] std::vector<NodeSurvey> Take();
+  std::vector<NodeSurvey> Take();
 
  private:
   struct InWork {
@@ -37,7 +37,7 @@ class NodeSurveyor {
   void AddTo(InWork& one, const api::Node& node, const NodeContext& context) const;
   void CountInClique(const api::Node& node, const NodeContext& context, bool is_usable,
                      NodeSurvey& survey) const;
-  [[nodiscard]] std::optional<int> GpusOf(const std::string& node) const;
+  std::optional<int> GpusOf(const std::string& node) const;
 
   const Observed& observed_;
   const NameOf name_of_;

@@ -12,9 +12,9 @@ namespace compute_domain {
 // Returns why pods find no channel on the nodes where they may run: no node has one, claims and
 // domains hold them all, or their clique is full. If pods have several causes, one that only a
 // person can end. Empty if no pod lacks a channel. REQUIRES: observed.domain, here and below.
-[[nodiscard]] std::optional<Shortage> FindShortage(const Observed& observed);
+std::optional<Shortage> FindShortage(const Observed& observed);
 
 // Returns the cause for each pod that the scheduler found no channel for. Key: its UID.
-[[nodiscard]] std::map<kube::Uid, Shortage> FindShortages(const Observed& observed);
+std::map<kube::Uid, Shortage> FindShortages(const Observed& observed);
 
 }  // namespace compute_domain

@@ -17,13 +17,13 @@ namespace compute_domain {
 inline constexpr std::size_t kUsesReadMax = 64;
 
 // Key of Memory::lists_claim: a pod of the same name later has another claim.
-[[nodiscard]] std::string KeyOfUse(const api::ResourceClaim& claim, const std::string& pod);
+std::string KeyOfUse(const api::ResourceClaim& claim, const std::string& pod);
 
 // Returns the read of the pods that use the domain and were not read yet, once status says that all
 // members are ready: so a job is read in one go, after it has formed. Empty if there is none, and
 // where the CRD keeps no conditions, which could not say what was found. REQUIRES: observed.domain,
 // here and below.
-[[nodiscard]] std::optional<ReadUses> PlanUses(const Observed& observed, const Analysis& analysis);
+std::optional<ReadUses> PlanUses(const Observed& observed, const Analysis& analysis);
 
 // Drops what is known of claims that are not in use any more, once it is more than there are users.
 // A new process takes the pods of a
@@ -32,6 +32,6 @@ inline constexpr std::size_t kUsesReadMax = 64;
 void KeepUses(const Observed& observed, std::map<std::string, bool>& known);
 
 // Returns the pods that get no channel. Empty if none is known.
-[[nodiscard]] std::optional<SharingIssue> FindUnlisted(const Observed& observed);
+std::optional<SharingIssue> FindUnlisted(const Observed& observed);
 
 }  // namespace compute_domain

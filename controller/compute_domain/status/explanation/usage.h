@@ -12,16 +12,16 @@
 namespace compute_domain {
 
 // Returns at most five names, as "a, b, c, d, e and 4 more".
-[[nodiscard]] std::string Names(const std::vector<std::string>& names);
+std::string Names(const std::vector<std::string>& names);
 
 // Returns whether messages of the domain may name objects of the namespace. REQUIRES:
 // observed.domain, here and below.
-[[nodiscard]] bool MayName(const Observed& observed, std::string_view ns);
+bool MayName(const Observed& observed, std::string_view ns);
 
 // Returns `domains` ("namespace/name" each) as the owner of the observed domain may read them. Only
 // counts those in other namespaces, unless Facts::names_others is set.
-[[nodiscard]] std::vector<std::string> NamesForOwner(const Observed& observed,
-                                                     const std::set<std::string>& domains);
+std::vector<std::string> NamesForOwner(const Observed& observed,
+                                       const std::set<std::string>& domains);
 
 struct Usage {
   std::vector<std::string> users = {};  // Such as "pods/train-0". All pods of a shared claim.
@@ -30,10 +30,10 @@ struct Usage {
   std::vector<std::string> waiting = {};
 };
 
-[[nodiscard]] Usage FindUsage(const Observed& observed);
+Usage FindUsage(const Observed& observed);
 
 // Returns the nodes that pods of the domain use while another domain holds them. Key: node. Value:
 // the holder, such as "by team-b/other".
-[[nodiscard]] std::map<std::string, std::string> FindOccupiedNodes(const Observed& observed);
+std::map<std::string, std::string> FindOccupiedNodes(const Observed& observed);
 
 }  // namespace compute_domain

@@ -13,12 +13,11 @@ namespace compute_domain {
 
 // Returns why the node is expected to leave, such as "cordoned" or "taint karpenter.sh/disrupted".
 // Empty if it is not. `taints` has the form of api::kLeavingTaints.
-[[nodiscard]] std::string NoticeOf(const api::Node& node, const std::vector<std::string>& taints);
+std::string NoticeOf(const api::Node& node, const std::vector<std::string>& taints);
 
 // Returns a sentence that begins with a space. Empty if no node of a ready member is expected to
 // leave. `expected` is Analysis::expected. REQUIRES: observed.domain.
-[[nodiscard]] std::string SayWhoLeaves(const Observed& observed,
-                                       const std::vector<api::Member>& expected);
+std::string SayWhoLeaves(const Observed& observed, const std::vector<api::Member>& expected);
 
 struct SharingIssue {
   // Whether pods share memory in spite of it.
@@ -32,7 +31,6 @@ struct SharingIssue {
 
 // Returns what keeps pods of the domain from sharing memory, always or sometimes; the most serious
 // issue first. REQUIRES: observed.domain; all members that `analysis` expects are ready.
-[[nodiscard]] std::vector<SharingIssue> FindSharingIssues(const Observed& observed,
-                                                          const Analysis& analysis);
+std::vector<SharingIssue> FindSharingIssues(const Observed& observed, const Analysis& analysis);
 
 }  // namespace compute_domain

@@ -150,9 +150,9 @@ class Standin {
 
  private:
   // Whether it has come so far that it talks to peers.
-  [[nodiscard]] bool Connects() const { return state_ >= State::kWaitingForPeers; }
+  bool Connects() const { return state_ >= State::kWaitingForPeers; }
   // Whether a test holds it in its state.
-  [[nodiscard]] bool IsHeld() const { return standin::StateAskedFor() == NameOf(state_); }
+  bool IsHeld() const { return standin::StateAskedFor() == NameOf(state_); }
 
   void Meet() {
     Accept(listener_, false);
@@ -170,7 +170,7 @@ class Standin {
       Log("INFO", "IMEX is READY");
     }
   }
-  [[nodiscard]] bool HasDone(State state) const {
+  bool HasDone(State state) const {
     const auto is_connected = [this](int index) {
       return index == own_ || peers_[static_cast<std::size_t>(index)].connected;
     };
@@ -183,7 +183,7 @@ class Standin {
   }
 
   // Whether it ends with an error; it has then said so.
-  [[nodiscard]] bool HasFailed() const {
+  bool HasFailed() const {
     if (const std::string failure = standin::FailureAskedFor(); !failure.empty()) {
       Log("ERROR", "%s", failure.c_str());
       return true;
@@ -251,7 +251,7 @@ class Standin {
   }
 
   // How it talks to peers, which have to do the same.
-  [[nodiscard]] const char* Wire() const { return config_.encrypts ? "encrypted" : "clear"; }
+  const char* Wire() const { return config_.encrypts ? "encrypted" : "clear"; }
 
   void EndSession(int index, Peer& peer) {
     if (!std::exchange(peer.lost, {})) return;
@@ -364,7 +364,7 @@ class Standin {
   }
 
   // What it says of itself. A test may ask for another state once it is READY.
-  [[nodiscard]] std::string Said() const {
+  std::string Said() const {
     const std::string asked_for = state_ == State::kReady ? standin::StateAskedFor() : "";
     return asked_for.empty() ? NameOf(state_) : asked_for;
   }
