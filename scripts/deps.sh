@@ -21,7 +21,7 @@ release=("${image[@]}" python3-yaml debhelper help2man)
 tests=(
   libgmock-dev librapidcheck-dev libbenchmark-dev nlohmann-json3-dev python3-pytest python3-pytest-xdist python3-yaml valgrind
   clang-19 lld-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev llvm-19
-  skopeo runc containernetworking-plugins iproute2 iptables ipset
+  lua5.1 skopeo runc containernetworking-plugins iproute2 iptables ipset
 )
 site=(mkdocs mkdocs-material python3-lunr)
 nightly=(qemu-user-static lintian debootstrap)

@@ -77,6 +77,25 @@ def test_REV3_F17_a_template_that_may_not_be_deleted_keeps_no_domain(cluster, re
                lambda: not cluster.get("resourceclaimtemplate", "unused-channel"))
 
 
+def test_a_template_that_a_policy_denies_is_told_and_created_once_the_policy_is_deleted(cluster, removed_later, tmp_path):
+    removed_later(domain("allowed"))
+    eventually("its template is there", lambda: cluster.get("resourceclaimtemplate", "allowed-channel"))
+    tried = cluster.get("resourceclaimtemplate", "allowed-channel")
+    tried["metadata"] = {"name": "tried", **{key: tried["metadata"][key] for key in ("namespace", "labels", "ownerReferences")}}
+    file = tmp_path / "tried.json"
+    file.write_text(json.dumps(tried))
+    removed_later(*refusal("no-creation", "CREATE", "resource.k8s.io", "resourceclaimtemplates", "default"))
+    eventually("the policy is in force", lambda: cluster.is_refused_to_the_controller("create", "-f", file))
+    removed_later(domain("denied"))
+
+    def told():
+        said = conditions((cluster.get("computedomain", "denied") or {}).get("status", {})).get("Ready", {})
+        return said.get("reason"), said.get("message", "")
+    eventually("the reason, and the refusal", told, lambda got: got[0] == "ProvisioningFailed" and REFUSAL in got[1])
+    cluster.kubectl("delete", "validatingadmissionpolicybinding", "no-creation")
+    eventually("the domain is ready for pods", told, lambda got: got[0] == "Idle", within=60)
+
+
 def test_REV3_F5_a_node_whose_label_somebody_took_off_under_a_job_gets_it_back(cluster, removed_later):
     found = serve(cluster, removed_later, "labelled", 2)
     uid = found["metadata"]["uid"]

@@ -14,7 +14,6 @@ step("build: network plugin" GIVES network-plugin COST 900 COMMAND nice -n 19 "$
 step("build: reader of NVIDIA's checkpoints" GIVES checkpoints COST 900 COMMAND nice -n 19 "${controlplane}/checkpoint/build.sh")
 step("build: stand-in for NVIDIA's controller" GIVES nvidia-controller COST 900
      COMMAND nice -n 19 test/cluster/stubs/nvidia_controller/build.sh)
-step("build: health evaluators of GitOps tools" GIVES gitops COST 900 COMMAND nice -n 19 test/packaging/gitops/judge/build.sh)
 step("build: Helm" GIVES helm COST 900 COMMAND nice -n 19 test/packaging/chart/helm/build.sh)
 file(STRINGS "${repo}/test/e2e/upgrade_from" before REGEX "^[^#]")
 step("build: images of the release before" GIVES images-before COST 680 LOCK processors COMMAND test/e2e/build_before.sh ${before} --images)

@@ -46,7 +46,7 @@ endif()
 
 step("image: packages" COMMAND ${pytest} test/packaging/image)
 step("image: release" NEEDS ${cluster} COST 30 COMMAND ${pytest} "--programs=${release}" test/packaging/release)
-step("image: health for GitOps" NEEDS controlplane gitops COST 20 COMMAND ${pytest} test/packaging/gitops)
+step("image: health for GitOps" NEEDS controlplane COST 20 COMMAND ${pytest} test/packaging/gitops)
 step("image: documentation site" COMMAND ${pytest} test/packaging/site)
 step("image: rules and alerts" COMMAND ${pytest} test/packaging/monitoring)
 step("image: controller" NEEDS release COST 23 COMMAND test/packaging/image/image_test.sh)
