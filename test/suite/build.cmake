@@ -9,7 +9,6 @@ foreach(version IN LISTS other_kubernetes)
        ENVIRONMENT CDOM_KUBERNETES=${version} COMMAND "${controlplane}/build.sh")
 endforeach()
 step("build: containerd" GIVES containerd COST 900 COMMAND nice -n 19 "${realnodes}/build.sh")
-step("build: stand-in for a kubelet plugin" GIVES standin-plugin COST 900 COMMAND nice -n 19 "${realnodes}/plugin/build.sh")
 step("build: network plugin" GIVES network-plugin COST 900 COMMAND nice -n 19 "${realnodes}/netpol/build.sh")
 step("build: reader of NVIDIA's checkpoints" GIVES checkpoints COST 900 COMMAND nice -n 19 "${controlplane}/checkpoint/build.sh")
 step("build: stand-in for NVIDIA's controller" GIVES nvidia-controller COST 900

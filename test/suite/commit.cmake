@@ -37,7 +37,7 @@ step("e2e: whole demo" NEEDS ${cluster} COST 40 COMMAND scripts/demo.sh)
 step("e2e: control plane" NEEDS ${cluster} COST 50 COMMAND "${controlplane}/controlplane_test.sh")
 
 set(kubelets release controlplane containerd)
-step("realnodes: cluster" NEEDS ${kubelets} standin-plugin checkpoints COST 562 LOCK kubelets COMMAND "${realnodes}/realnodes_test.sh" "${release}")
+step("realnodes: cluster" NEEDS ${kubelets} checkpoints COST 562 LOCK kubelets COMMAND "${realnodes}/realnodes_test.sh" "${release}")
 # One cluster for all; after the last module nothing is installed on it.
 if(realnodes_files)
   step("realnodes: nodes" NEEDS ${kubelets} ${realnodes_needs} COST 800 LOCK kubelets

@@ -54,7 +54,8 @@ MODULES = [
     *of_pytest("e2e", 1, "chart chart_values", r"manifests/|test/e2e/helm\.py|test/fixtures/nvidia", ("helm",)),
     *of_pytest("e2e", 1, "release", r"scripts/(release|image)|manifests/chart", ("helm",)),
     Module("image: release", 1, r"scripts/(release|image)|test/packaging/release"),
-    Module("realnodes: cluster", 1, r"node/(daemon|plugin|kubelet|cdi)/|manifests/(kubelet-plugin|standalone)/|scripts/image|test/cluster/realnodes/"),
+    Module("realnodes: cluster", 1, r"node/(daemon|plugin|kubelet|cdi)/|manifests/(kubelet-plugin|standalone)/|scripts/image"
+           r"|test/cluster/(realnodes|stubs/kubelet)/"),
 
     # Policies and placement, and real nodes with pytest.
     *of_pytest("e2e", 2, "policies policies_in_force", r"manifests/policies|crds/|test/e2e/(policies|policy_rows)"),

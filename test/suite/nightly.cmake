@@ -33,7 +33,7 @@ step("e2e: beside NVIDIA, fifty kills" NIGHTLY NEEDS ${cluster} nvidia-controlle
      COMMAND ${pytest} "--programs=${release}" test/e2e/test_beside.py -k killed)
 step("realnodes: upgrade in any order" NIGHTLY NEEDS ${kubelets} images-before LOCK kubelets MINUTES 60 ENVIRONMENT CDOM_NIGHTLY=1
      COMMAND ${pytest} "--programs=${release}" test/e2e/test_upgrade_on_real_nodes.py)
-step("realnodes: long cycles" NIGHTLY NEEDS ${kubelets} standin-plugin checkpoints LOCK kubelets MINUTES 60 ENVIRONMENT CDOM_NIGHTLY=1
+step("realnodes: long cycles" NIGHTLY NEEDS ${kubelets} checkpoints LOCK kubelets MINUTES 60 ENVIRONMENT CDOM_NIGHTLY=1
      COMMAND "${realnodes}/realnodes_test.sh" "${release}")
 step("build: dependencies of images for arm64" NIGHTLY GIVES arm64 COMMAND scripts/deps.sh nightly)
 step("image: both architectures" NIGHTLY NEEDS ${cluster} arm64 LOCK processors MINUTES 60

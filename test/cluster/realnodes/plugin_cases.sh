@@ -1,5 +1,5 @@
-# compute-domain-kubelet-plugin from manifests/kubelet-plugin and the driver's image, in the place of the stand-in (plugin/), on the
-# same three nodes, which look to it as GPU nodes do (gpu_nodes.sh). Sourced by daemon_cases.sh, whose functions it uses.
+# compute-domain-kubelet-plugin from manifests/kubelet-plugin and the driver's image, on three nodes that look to it as GPU nodes do
+# (gpu_nodes.sh). Sourced by daemon_cases.sh, whose functions it uses and whose cases it runs.
 # shellcheck shell=bash disable=SC2154
 
 # shellcheck source=gpu_nodes.sh
@@ -63,10 +63,7 @@ another_gets_its_channel_on() {  # ... NODE: as the one there is deleted
 
 a_node_that_lacks_something_is_told_what_by_its_pod_and_the_others_serve() {
   local node
-  for node in "${nodes[@]}"; do plugin_down "$node" || return 1; done
-  wait_for 90 "no node publishes devices" none_has_devices || return 1
-  # It notes claims in files of its own.
-  for node in "${nodes[@]}"; do in_node "$node" rm -r "/var/lib/kubelet/plugins/$kDriver" && driver_on "$node" || return 1; done
+  for node in "${nodes[@]}"; do driver_on "$node" || return 1; done
   make_small_disk || return 1
   imex_on node-1 && imex_on node-3 || return 1
   # As systemd makes it for a service that runs.
@@ -104,13 +101,6 @@ at_rest_twice() {
 }
 
 # --- Domains -----------------------------------------------------------------------------------------------------
-
-pods_of_three_nodes_get_their_channels_from_our_plugin() {
-  domain_runs || return 1
-  wait_for 30 "all are connected" all_connected || { what_keeps_our_plugin; return 1; }
-  wait_for 30 "the domain is ready" is_ready || { what_keeps_our_plugin; return 1; }
-  has_channel
-}
 
 # By the stream that the kubelet listens to.
 a_pods_status_says_that_its_channel_is_healthy() {
@@ -237,6 +227,7 @@ its_token_has_done_nothing_that_was_refused() {
   [[ -n $did ]] && ! grep -E ' (401|403)$' <<<"$did" | grep -v 'list resourceclaims'
 }
 
+# Told, and not judged: a machine is as fast as it is.
 from_apply_to_the_last_of_three_pods_that_runs_with_our_plugin() {
   local round times=() ends=() began
   rounds_began=$(date +%s%6N)
@@ -257,6 +248,26 @@ from_apply_to_the_last_of_three_pods_that_runs_with_our_plugin() {
   figure="apply to $kMembers pods Running: median $(median "${times[@]}"), $(jq -rn --argjson began "$rounds_began" -f "$here/phases.jq" "$audit"); delete to nothing left: median $(median "${ends[@]}")"
 }
 rounds_began=0
+median() {  # median VALUE...: of five, in ms, with the least and the greatest
+  local -a sorted
+  mapfile -t sorted < <(printf '%s\n' "$@" | sort -n)
+  printf '%d ms (%d-%d)' "${sorted[2]}" "${sorted[0]}" "${sorted[4]}"
+}
+watch_workers() {
+  exec {workers}< <(exec "$here/realnodes" kubectl "$cluster" get pods -l app=real --watch --no-headers --request-timeout=120s \
+    -o custom-columns=NAME:.metadata.name,PHASE:.status.phase)
+  watcher=$!
+}
+until_workers_run() {
+  local name phase
+  local -A running=()
+  while ((${#running[@]} < kMembers)) && read -t 120 -ru "$workers" name phase; do
+    if [[ $phase == Running ]]; then running[$name]=1; fi
+  done
+  kill "$watcher" || true
+  exec {workers}<&-
+  ((${#running[@]} == kMembers))
+}
 # The pods of the domain, its daemons' and its workers'.
 have_run() {  # have_run SECONDS
   kubectl get pods -A -o json | jq -e --argjson seconds "$1" '
@@ -282,6 +293,13 @@ two_domains_have_the_same_nodes_one_after_the_other() {
   own_rest
 }
 next_runs() { (($(kubectl get pods -l app=next --no-headers | awk '$3 == "Running"' | wc -l) == kMembers)); }
+
+# After several domains: of each kind of object, the same ones. What lies on nodes was compared after each of them.
+domains_that_are_deleted_leave_nothing_in_the_cluster_and_on_no_node() {
+  wait_for 60 "the cluster holds what it held before" cluster_holds_what_it_held || { diff "$root/idle.before" "$root/idle.after" | head -n 60; return 1; }
+  own_rest
+}
+cluster_holds_what_it_held() { holds "$root/idle.after" && cmp -s "$root/idle.before" "$root/idle.after"; }
 
 probes_and_metrics_of_our_plugin_are_answered() {
   local address
@@ -323,14 +341,16 @@ our_plugin_is_removed_and_leaves_its_notes_alone() {
   in_node "$small_disk" umount -n "$kPluginFolder"
 }
 has_notes_alone() {
-  [[ $(in_node "$1" find /var/lib/kubelet/plugins_registry /var/lib/kubelet/plugins /run/cdi -not -type d -not -name '*gpu.nvidia.com*' -printf '%f\n' | sort | tr '\n' ' ') == \
+  [[ $(in_node "$1" find /var/lib/kubelet/plugins_registry /var/lib/kubelet/plugins /run/cdi -not -type d -printf '%f\n' | sort | tr '\n' ' ') == \
     "checkpoint.json k8s.$kDriver-device_base.yaml pu.lock " ]]
 }
 
 run_case a_node_that_lacks_something_is_told_what_by_its_pod_and_the_others_serve
 run_case once_that_is_put_right_each_node_publishes_its_devices
-run_case pods_of_three_nodes_get_their_channels_from_our_plugin
+run_case pods_of_three_nodes_get_their_channels_once_real_daemons_have_connected_their_imex
 run_case a_pods_status_says_that_its_channel_is_healthy
+run_case the_log_of_a_daemon_is_read_through_the_kubelet_with_imexs_own_words
+run_case a_daemons_token_may_do_what_daemons_did_and_nothing_else
 run_case a_partition_between_two_nodes_begins
 run_case a_slice_that_is_deleted_is_put_back_by_the_watch
 run_case our_plugin_that_is_killed_goes_on_from_what_it_noted
@@ -340,12 +360,17 @@ run_case a_partition_is_told_by_its_pairs_while_both_nodes_are_ready_and_the_job
 run_case a_partition_ends
 run_case a_kubelet_and_a_containerd_that_start_again_leave_the_job_alone_and_serve_the_next_pod
 run_case a_partition_that_is_over_is_no_more_told_and_nothing_was_started_again
+run_case an_imex_that_is_killed_is_started_again_in_its_container_told_and_ends_its_peers_sessions
+run_case a_daemon_that_is_deleted_comes_back_under_its_index_and_is_connected_again
 run_case pods_that_are_deleted_by_force_come_back_with_their_channels
 run_case a_domain_that_is_deleted_under_its_job_waits_for_it_and_then_leaves_nothing
 run_case its_token_has_done_nothing_that_was_refused
+holds "$root/idle.before" 2>"$root/holds.err"
 run_case from_apply_to_the_last_of_three_pods_that_runs_with_our_plugin
 run_case a_prepare_that_waits_is_woken_by_the_write_that_it_waits_for
 run_case two_domains_have_the_same_nodes_one_after_the_other
+run_case a_pod_whose_claim_has_a_gpu_and_the_channel_runs_and_sees_both
+run_case domains_that_are_deleted_leave_nothing_in_the_cluster_and_on_no_node
 run_case probes_and_metrics_of_our_plugin_are_answered
 run_case a_disk_that_is_full_is_logged_with_the_file_and_nothing_half_written_stays
 run_case what_our_plugin_notes_under_a_job_is_what_nvidias_would_have_written
