@@ -33,6 +33,7 @@ if(e2e_files)
 endif()
 step("quiet: unit tests with a real clock" QUIET NEEDS asan COMMAND test/suite/quiet.py asan)
 step("quiet: unit tests with a real clock, TSan" QUIET COMMAND test/suite/tsan.sh --quiet)
+# What it shows are cases of the steps above. That the first command of README.md works is shown by this step alone.
 step("e2e: whole demo" NEEDS ${cluster} COST 40 COMMAND scripts/demo.sh)
 step("e2e: control plane" NEEDS ${cluster} COST 50 COMMAND "${controlplane}/controlplane_test.sh")
 

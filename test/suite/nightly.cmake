@@ -40,7 +40,6 @@ step("image: both architectures" NIGHTLY NEEDS ${cluster} arm64 LOCK processors 
      COMMAND test/packaging/image/nightly_test.sh "${release}")
 step("image: release, twice" NIGHTLY NEEDS controlplane arm64 LOCK processors MINUTES 60
      COMMAND test/packaging/release/nightly_test.sh)
-step("realnodes: demo" NIGHTLY NEEDS ${kubelets} LOCK kubelets COMMAND scripts/demo.sh --real-nodes)
 step("bench: small" NIGHTLY NEEDS ${cluster} ALONE MINUTES 30 COMMAND scripts/bench.sh --smoke)
 step("bench: full size, P1" NIGHTLY NEEDS ${cluster} ALONE MINUTES 60 COMMAND scripts/bench.sh --strict --rows P1)
 step("bench: full size, P2 to P12" NIGHTLY NEEDS ${cluster} ALONE MINUTES 60
