@@ -35,11 +35,6 @@ static_assert(kFaultNames.size() == kAllPluginFaults.size() + 1);
 std::string ValueOf(const std::string& word, const std::string& name) {
   return word.starts_with(name + "=") ? word.substr(name.size() + 1) : "";
 }
-// The same under the name that older replays have.
-std::string ValueOf(const std::string& word, const std::string& name, const std::string& old) {
-  const std::string value = ValueOf(word, name);
-  return value.empty() ? ValueOf(word, old) : value;
-}
 
 // Whether the nodes are left as by a run without the fault.
 bool EndsAlike(PluginFault fault) { return fault != PluginFault::kDomainDeleted; }
@@ -66,9 +61,9 @@ PluginRunSpec ParsePluginRunSpec(const std::vector<std::string>& words, std::str
     if (word == "plugin") continue;
     if (word == "stale=yes") {
       spec.stale = true;
-    } else if (const auto* scenario = FindPluginScenario(ValueOf(word, "scenario", "workload"))) {
+    } else if (const auto* scenario = FindPluginScenario(ValueOf(word, "scenario"))) {
       spec.scenario = scenario->name;
-    } else if (const auto fault = std::ranges::find(kFaultNames, ValueOf(word, "fault", "strike"),
+    } else if (const auto fault = std::ranges::find(kFaultNames, ValueOf(word, "fault"),
                                                     &decltype(kFaultNames)::value_type::second);
                fault != kFaultNames.end()) {
       spec.fault = fault->first;

@@ -61,7 +61,7 @@ struct PluginOutcome {
 std::string ToString(PluginFault fault);
 // Returns "plugin scenario=one-domain fault=torn at=17", which `simulate` reads.
 std::string ToString(const PluginRunSpec& spec);
-// Also reads the older form "plugin workload=P1 strike=torn at=17". On error, sets `error`.
+// On error sets `error`, and the spec is invalid.
 PluginRunSpec ParsePluginRunSpec(const std::vector<std::string>& words, std::string& error);
 
 PluginOutcome Execute(const PluginRunSpec& spec, bool trace = false);

@@ -231,55 +231,46 @@ const std::vector<PluginScenario>& PluginScenarios() {
   static const std::vector<PluginScenario> scenarios = {
       {
           .name = "one-domain",
-          .alias = "P1",
           .what = "A pod of one domain on each of two nodes is prepared, and ends",
           .phases = OneDomain(),
       },
       {
           .name = "two-domains-one-channel",
-          .alias = "P2",
           .what = "Pods of two domains compete for the channel of a node",
           .phases = TwoDomainsOneChannel(),
       },
       {
           .name = "wrong-claims",
-          .alias = "P3",
           .what = "Claims with a wrong namespace, device, field or domain stay unprepared",
           .phases = WrongClaims(),
       },
       {
           .name = "domain-deleted-under-pods",
-          .alias = "P4",
           .what = "A user deletes the domain while one pod runs and another waits",
           .phases = DomainDeletedUnderPods(),
       },
       {
           .name = "no-fabric",
-          .alias = "P5",
           .what = "A domain is used on nodes without NVLink fabric",
           .phases = NoFabric(),
       },
       {
           .name = "pod-ends-while-waiting",
-          .alias = "P6",
           .what = "A pod ends while it waits for a daemon that is not ready",
           .phases = PodEndsWhileWaiting(),
       },
       {
           .name = "claim-used-again",
-          .alias = "P7",
           .what = "A pod ends while it waits for a daemon, and another pod uses its claim",
           .phases = ClaimUsedAgain(),
       },
       {
           .name = "pod-given-up-while-waiting",
-          .alias = "P8",
           .what = "A pod ends while it waits for a channel that another pod holds",
           .phases = PodGivenUpWhileWaiting(),
       },
       {
           .name = "label-lost-under-a-pod",
-          .alias = "P9",
           .what = "An administrator removes a node's label while a pod runs",
           .phases = LabelLostUnderAPod(),
       },
@@ -288,9 +279,7 @@ const std::vector<PluginScenario>& PluginScenarios() {
 }
 
 const PluginScenario* FindPluginScenario(const std::string& name) {
-  const auto it = std::ranges::find_if(PluginScenarios(), [&](const PluginScenario& scenario) {
-    return name == scenario.name || name == scenario.alias;
-  });
+  const auto it = std::ranges::find(PluginScenarios(), name, &PluginScenario::name);
   return it == PluginScenarios().end() ? nullptr : &*it;
 }
 

@@ -137,12 +137,11 @@ class PluginWorld {
 // README.md lists the scenarios; `test/lint/lint.sh scenarios` keeps both equal.
 struct PluginScenario {
   const char* name = "";
-  const char* alias = "";  // Number in older replays.
   const char* what = "";
   std::vector<PluginPhase> phases = {};
 };
 const std::vector<PluginScenario>& PluginScenarios();
-// Finds by name or alias. Null if none has it.
+// Null if none has the name.
 const PluginScenario* FindPluginScenario(const std::string& name);
 
 }  // namespace simulation

@@ -280,7 +280,7 @@ TEST(RunSpec, IsReadBackFromItsOwnText) {
     EXPECT_EQ(ToString(ParseRunSpec(words, error)), ToString(spec));
     EXPECT_EQ(error, "");
   }
-  for (const char* wrong : {"fault=never", "end=soon", "tail=brief", "manner=x", "scenario=W99",
+  for (const char* wrong : {"fault=never", "end=soon", "tail=brief", "writer=x", "scenario=x",
                             "mutant=x", "at=", "watch=x", "watches=x", "seed", "stale=Pods"}) {
     std::string error;
     (void)ParseRunSpec({wrong}, error);
@@ -288,26 +288,9 @@ TEST(RunSpec, IsReadBackFromItsOwnText) {
   }
 }
 
-// Old failures stay replayable.
-TEST(RunSpec, IsReadFromTheTextOfOlderReplays) {
-  std::string error;
-  const auto read = [&](const std::vector<std::string>& words) {
-    return ToString(ParseRunSpec(words, error));
-  };
-  EXPECT_EQ(read({"workload=W15", "manner=cdom", "strike=node-lost", "at=32", "watches=frail",
-                  "seed=1", "end=brief"}),
-            "scenario=delete-children writer=controller fault=node-lost at=32 watches=flaky seed=1 "
-            "tail=short");
-  EXPECT_EQ(read({"workload=W1", "manner=reference", "strike=none", "watches=sound", "end=full"}),
-            "scenario=create-ready-delete writer=daemon fault=none at=0 seed=1");
-  EXPECT_EQ(error, "");
-}
-
 TEST(Scenarios, HaveNamesOfTheirOwn) {
   for (const Scenario& scenario : Scenarios()) {
-    for (const std::string name : {scenario.name, scenario.alias}) {
-      EXPECT_EQ(FindScenario(name), name.empty() ? nullptr : &scenario) << name;
-    }
+    EXPECT_EQ(FindScenario(scenario.name), &scenario) << scenario.name;
   }
 }
 

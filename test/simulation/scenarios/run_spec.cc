@@ -39,36 +39,6 @@ constexpr std::array<std::pair<Fault, std::string_view>, 23> kFaultNames = {{
 }};
 static_assert(kFaultNames.size() == kAllFaults.size() + 1);
 
-// Words of older replays, and what they are called now.
-struct OldWord {
-  std::string_view old_name;
-  std::string_view old_value;  // Empty: any. The value stays.
-  std::string_view name;
-  std::string_view value;
-};
-constexpr std::array<OldWord, 8> kOldWords = {{
-    {"workload", "", "scenario", ""},
-    {"strike", "", "fault", ""},
-    {"manner", "cdom", "writer", "controller"},
-    {"manner", "reference", "writer", "daemon"},
-    {"watches", "frail", "watches", "flaky"},
-    {"watches", "sound", "watches", "stable"},
-    {"end", "brief", "tail", "short"},
-    {"end", "full", "tail", "full"},
-}};
-
-// Name and value of "name=value", as they are called now.
-std::pair<std::string, std::string> ReadWord(const std::string& word) {
-  const std::size_t equals = word.find('=');
-  const std::string name = word.substr(0, equals);
-  const std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
-  for (const OldWord& old : kOldWords) {
-    if (name != old.old_name || (!old.old_value.empty() && value != old.old_value)) continue;
-    return {std::string(old.name), old.value.empty() ? value : std::string(old.value)};
-  }
-  return {name, value};
-}
-
 }  // namespace
 
 bool IsOfKinds(Fault fault) {
@@ -154,7 +124,9 @@ std::string ToString(const RunSpec& spec) {
 RunSpec ParseRunSpec(const std::vector<std::string>& words, std::string& error) {
   RunSpec spec;
   for (const std::string& word : words) {
-    const auto [name, value] = ReadWord(word);
+    const std::size_t equals = word.find('=');
+    const std::string name = word.substr(0, equals);
+    const std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
     const bool is_number = !value.empty() && value.size() < 10 &&
                            value.find_first_not_of("0123456789") == std::string::npos;
     const auto fault =

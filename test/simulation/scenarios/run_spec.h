@@ -105,8 +105,7 @@ std::string WriterName(bool controller_writes);
 // Returns "scenario=create-ready-delete writer=controller fault=crash-before at=17 ...", which
 // `simulate` reads.
 std::string ToString(const RunSpec& spec);
-// Also reads the older form "workload=W1 manner=cdom strike=crash-before ... end=brief". On error
-// sets `error`, and the spec is invalid.
+// On error sets `error`, and the spec is invalid.
 RunSpec ParseRunSpec(const std::vector<std::string>& words, std::string& error);
 
 }  // namespace simulation

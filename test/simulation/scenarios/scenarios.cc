@@ -905,14 +905,12 @@ const std::vector<Scenario>& Scenarios() {
   static const std::vector<Scenario> scenarios = {
       {
           .name = "create-ready-delete",
-          .alias = "W1",
           .what = "Pods form a domain, the job ends, and a user deletes the domain",
           .nodes = kFourNodes,
           .run = CreateReadyDelete,
       },
       {
           .name = "delete-while-forming",
-          .alias = "W2",
           .what = "A user deletes the domain before its first daemon runs",
           .nodes = kFourNodes,
           .run = DeleteWhileForming,
@@ -920,21 +918,18 @@ const std::vector<Scenario>& Scenarios() {
       },
       {
           .name = "recreate-same-name",
-          .alias = "W3",
           .what = "A user deletes the domain and creates another of the same name",
           .nodes = kFourNodes,
           .run = RecreateSameName,
       },
       {
           .name = "two-domains-in-turn",
-          .alias = "W4",
           .what = "Two domains use the same nodes, one after the other",
           .nodes = kFourNodes,
           .run = TwoDomainsInTurn,
       },
       {
           .name = "two-domains-compete",
-          .alias = "W5",
           .what = "Two domains compete for a node",
           .nodes = kFourNodes,
           .run = TwoDomainsCompete,
@@ -943,77 +938,66 @@ const std::vector<Scenario>& Scenarios() {
       },
       {
           .name = "join-leave-rejoin",
-          .alias = "W6",
           .what = "Nodes join, leave and join again",
           .nodes = kFourNodes,
           .run = JoinLeaveRejoin,
       },
       {
           .name = "move-to-another-rack",
-          .alias = "W7",
           .what = "A node is lost, and comes back in another rack",
           .nodes = kFourNodes,
           .run = MoveToAnotherRack,
       },
       {
           .name = "replace-daemons",
-          .alias = "W8",
           .what = "Daemon pods are replaced one by one, by a user and by the controller",
           .nodes = kFourNodes,
           .run = ReplaceDaemons,
       },
       {
           .name = "delete-namespace",
-          .alias = "W10",
           .what = "A user deletes the namespace of two domains",
           .nodes = kFourNodes,
           .run = DeleteNamespace,
       },
       {
           .name = "delete-children",
-          .alias = "W15",
           .what = "A user deletes each child of the domain, and a node's label",
           .nodes = kFourNodes,
           .run = DeleteChildren,
       },
       {
           .name = "template-name-taken",
-          .alias = "W16",
           .what = "Another object has the name of the workload's claim template",
           .nodes = kFourNodes,
           .run = TemplateNameTaken,
       },
       {
           .name = "clique-full",
-          .alias = "W17",
           .what = "One more node joins than a clique can hold",
           .nodes = OneNodeTooMany(),
           .run = CliqueFull,
       },
       {
           .name = "rejoin-clique",
-          .alias = "W21",
           .what = "A node comes back to its clique, and another reboots",
           .nodes = kOneClique,
           .run = RejoinClique,
       },
       {
           .name = "plugin-outage",
-          .alias = "W22",
           .what = "The kubelet plugin of a node stops, and starts again",
           .nodes = kOneClique,
           .run = PluginOutage,
       },
       {
           .name = "daemon-on-dead-node",
-          .alias = "W23",
           .what = "A daemon pod cannot end because its node is dead",
           .nodes = kOneClique,
           .run = DaemonOnDeadNode,
       },
       {
           .name = "bad-placement",
-          .alias = "W24",
           .what = "Members are in two cliques, on a cordoned node, or without fabric",
           .nodes = kFourNodes,
           .run = BadPlacement,
@@ -1026,7 +1010,6 @@ const std::vector<Scenario>& Scenarios() {
       },
       {
           .name = "index-changed",
-          .alias = "W25",
           .what = "A user gives a member another index",
           .nodes = kOneClique,
           .run = IndexChanged,
@@ -1034,7 +1017,6 @@ const std::vector<Scenario>& Scenarios() {
       },
       {
           .name = "imex-and-daemons-die",
-          .alias = "W26",
           .what = "IMEX ends, a daemon dies, and a user deletes two daemon pods",
           .nodes = kOneClique,
           .run = ImexAndDaemonsDie,
@@ -1049,7 +1031,6 @@ const std::vector<Scenario>& Scenarios() {
       },
       {
           .name = "nvidia-permissions",
-          .alias = "W27",
           .what = "Domains form and end with only the permissions of NVIDIA's chart",
           .nodes = kFourNodes,
           .run = NvidiaPermissions,
@@ -1057,7 +1038,6 @@ const std::vector<Scenario>& Scenarios() {
       },
       {
           .name = "daemons-without-cliques",
-          .alias = "W28",
           .what = "Daemons write membership into status first, and into cliques later",
           .nodes = kFourNodes,
           .run = DaemonsWithoutCliques,
@@ -1065,42 +1045,36 @@ const std::vector<Scenario>& Scenarios() {
       },
       {
           .name = "nodes-recreated",
-          .alias = "W29",
           .what = "Nodes are deleted and created again, and addresses are reused",
           .nodes = kOneClique,
           .run = NodesRecreated,
       },
       {
           .name = "unhealthy-daemons",
-          .alias = "W30",
           .what = "Daemons are not ready, crash and are evicted; the pods of the job end",
           .nodes = kOneClique,
           .run = UnhealthyDaemons,
       },
       {
           .name = "taints-and-propagation",
-          .alias = "W31",
           .what = "Nodes are tainted; domains are deleted in the foreground and with orphans",
           .nodes = kOneClique,
           .run = TaintsAndPropagation,
       },
       {
           .name = "quota-exhausted",
-          .alias = "W32",
           .what = "A quota leaves no room for the workload's claim template, and is raised",
           .nodes = kOneClique,
           .run = QuotaExhausted,
       },
       {
           .name = "upgrade-five-domains",
-          .alias = "W33",
           .what = "Five domains form at once, and an upgrade replaces their daemons",
           .nodes = kSixNodes,
           .run = UpgradeFiveDomains,
       },
       {
           .name = "delete-while-pods-wait",
-          .alias = "W34",
           .what = "A user deletes the domain, and its pods wait past the grace period",
           .nodes = kOneClique,
           .run = DeleteWhilePodsWait,
@@ -1108,21 +1082,18 @@ const std::vector<Scenario>& Scenarios() {
       },
       {
           .name = "liar-on-a-node",
-          .alias = "W37",
           .what = "Root on a node gives it the label of a domain that has no pod there",
           .nodes = kOneClique,
           .run = LiarOnANode,
       },
       {
           .name = "repair-refused",
-          .alias = "W35",
           .what = "A user edits the DaemonSet, and its repair is refused for minutes",
           .nodes = kOneClique,
           .run = RepairRefused,
       },
       {
           .name = "delete-while-node-is-lost",
-          .alias = "W36",
           .what = "A user deletes the domain while the node of its job is lost for minutes",
           .nodes = kOneClique,
           .run = DeleteWhileNodeIsLost,
@@ -1130,14 +1101,12 @@ const std::vector<Scenario>& Scenarios() {
       },
       {
           .name = "shared-claim",
-          .alias = "W38",
           .what = "Pods of one node share a claim, and end one after the other",
           .nodes = kOneClique,
           .run = SharedClaim,
       },
       {
           .name = "orphan-daemons",
-          .alias = "W40",
           .what = "A user deletes the DaemonSet and leaves its daemons, which the next one adopts",
           .nodes = kFourNodes,
           .run = OrphanDaemons,
@@ -1145,14 +1114,12 @@ const std::vector<Scenario>& Scenarios() {
       },
       {
           .name = "names-of-before",
-          .alias = "W43",
           .what = "A job runs with daemons of a release whose domains had the same node names",
           .nodes = kOneClique,
           .run = NamesOfBefore,
       },
       {
           .name = "repairs-undone",
-          .alias = "W41",
           .what = "Another client undoes each repair for minutes",
           .nodes = kFourNodes,
           .run = RepairsUndone,
@@ -1160,7 +1127,6 @@ const std::vector<Scenario>& Scenarios() {
       },
       {
           .name = "controller-away",
-          .alias = "W39",
           .what = "No controller runs for an hour, in which nodes and jobs come and go",
           .nodes = kSixNodes,
           .run = ControllerAway,
@@ -1168,7 +1134,6 @@ const std::vector<Scenario>& Scenarios() {
       },
       {
           .name = "cliques-not-served",
-          .alias = "W42",
           .what = "The CRD of cliques is missing, daemons write into status, and it is installed",
           .nodes = kFourNodes,
           .run = CliquesNotServed,
@@ -1180,9 +1145,7 @@ const std::vector<Scenario>& Scenarios() {
 }
 
 const Scenario* FindScenario(const std::string& name) {
-  const auto it = std::ranges::find_if(Scenarios(), [&](const Scenario& scenario) {
-    return name == scenario.name || (!name.empty() && name == scenario.alias);
-  });
+  const auto it = std::ranges::find(Scenarios(), name, &Scenario::name);
   return it == Scenarios().end() ? nullptr : &*it;
 }
 

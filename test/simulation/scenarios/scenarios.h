@@ -12,8 +12,7 @@ namespace simulation {
 class World;
 
 struct Scenario {
-  const char* name = "";   // In kebab case.
-  const char* alias = "";  // Of older replays. Empty if none has it.
+  const char* name = "";  // In kebab case.
   const char* what = "";
   std::vector<std::pair<std::string, std::string>> nodes = {};  // Name and NVLink clique.
   void (*run)(World& world) = nullptr;  // Runs until all domains may be deleted.
@@ -32,7 +31,7 @@ struct Scenario {
 };
 
 const std::vector<Scenario>& Scenarios();
-// Finds by name or alias. Null if none has it.
+// Null if none has the name.
 const Scenario* FindScenario(const std::string& name);
 
 }  // namespace simulation
