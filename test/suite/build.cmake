@@ -19,7 +19,7 @@ step("build: images of the release before" GIVES images-before COST 680 LOCK pro
 set(cluster release controlplane)
 
 step("build: unit tests and fuzz targets under ASan" GIVES asan COST 800 LOCK processors MINUTES 75 COMMAND scripts/build.sh asan tests cdom-fuzz)
-set(sweeps fault_sweep_test wide_sweep_test daemon_sweep_test)
+set(sweeps wide_sweep_test daemon_sweep_test)
 list(TRANSFORM sweeps PREPEND test_simulation_scenarios_)
 list(APPEND sweeps test_simulation_plugin_sweep_test)
 step("build: sweeps" GIVES sweeps NEEDS release COST 700 LOCK processors COMMAND scripts/build.sh release ${sweeps})

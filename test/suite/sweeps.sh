@@ -27,7 +27,7 @@ status=0
 ctest --preset "$preset" --verbose -R 'sweep_test: ' -I "${part%/*},,${part#*/}" --timeout 3600 | tee "$log" || status=$?
 (($# == 2)) || exit "$status"
 read -r number faulted seconds < <(awk '
-  /^ *Start +[0-9]+: / { of_controller[$2] = /\/(fault|wide)_sweep_test: / }
+  /^ *Start +[0-9]+: / { of_controller[$2] = /\/wide_sweep_test: / }
   $2 == "[" && $3 == "runs" && of_controller[$1] { sum += $5; faulted += $7 }
   $2 == "[" && $3 == "sweep" && of_controller[$1] { seconds += $5 }
   END { printf "%d %d %d\n", sum, faulted, seconds + 1 }' "$log")
