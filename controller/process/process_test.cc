@@ -19,6 +19,7 @@
 
 #include "pkg/base/mutex.h"
 #include "pkg/base/system_clock.h"
+#include "pkg/base/testing/manual_clock.h"
 #include "pkg/base/testing/wait_until.h"
 #include "pkg/http/testing/fake_credentials.h"
 #include "pkg/http/testing/raw_client.h"
@@ -117,23 +118,6 @@ class Token final : public http::Credentials {
   const std::string token_;
 };
 
-// The system's clock, which can be set forward, and stopped.
-class AdvancedClock final : public base::Clock {
- public:
-  void Advance(std::chrono::seconds by) { ahead_ = ahead_.load() + by; }
-  void Stop() { stopped_at_ = Now(); }
-  TimePoint Now() const override {
-    const TimePoint stopped_at = stopped_at_;
-    return stopped_at == TimePoint() ? system_.Now() + ahead_.load() : stopped_at;
-  }
-  WallTime Wall() const override { return system_.Wall() + ahead_.load(); }
-
- private:
-  const base::SystemClock system_;
-  std::atomic<std::chrono::seconds> ahead_ = std::chrono::seconds(0);
-  std::atomic<TimePoint> stopped_at_ = TimePoint();  // Zero: the clock goes.
-};
-
 // Returns the last part of the path.
 std::string NameIn(const std::string& request) {
   const std::string path = request.substr(0, request.find(" HTTP/"));
@@ -215,6 +199,10 @@ class ProcessTest : public ::testing::Test {
     return std::to_string(StatusOf(answer)) + " " + BodyOf(answer);
   }
 
+  static std::chrono::nanoseconds RealTime() {
+    return base::SystemClock().Now().time_since_epoch();
+  }
+
   // Asks until `wanted` is the start of the answer.
   static std::string GetUntil(int port, const std::string& path, const std::string& wanted) {
     std::string answer;
@@ -238,7 +226,11 @@ class ProcessTest : public ::testing::Test {
   }
 
   settings::Settings settings_;
-  AdvancedClock clock_;
+  std::atomic<std::chrono::nanoseconds> stopped_at_ = std::chrono::nanoseconds();  // Zero: it goes.
+  base::ManualClock clock_{[this] {
+    const std::chrono::nanoseconds stopped_at = stopped_at_;
+    return stopped_at.count() > 0 ? stopped_at : RealTime();
+  }};
   kube::Fitness fitness_;
   ExitReason end_ = ExitReason::kStopped;  // How the run is to end.
   TestLogger logger_;
@@ -315,7 +307,7 @@ TEST_F(ProcessTest, M7_ProcessThatIsEndingIsNotReady) {
   StartRun();
   EXPECT_EQ(Get(health_, "/readyz/shutdown"), "200 ok");
   EXPECT_EQ(Get(health_, "/readyz/watches"), "200 ok");
-  clock_.Stop();  // It waits for the answer about its Lease until this test is over.
+  stopped_at_ = RealTime();  // It waits for the answer about its Lease until this test is over.
   stop_.request_stop();
   EXPECT_EQ(GetUntil(health_, "/readyz/shutdown", "500 "),
             "500 shutdown failed: the process is ending\n");

@@ -176,24 +176,14 @@ TEST_F(PrepareTest, CheckThatMayWaitAsksUntilImexIsReady) {
   EXPECT_EQ(Read("nvidia-imex-ctl.asked"), "\n\n\n");
 }
 
-// Goes on by a second with each question that was asked, whatever a script takes to start.
-class ClockOfQuestions final : public base::Clock {
- public:
-  explicit ClockOfQuestions(std::string asked) : asked_(std::move(asked)) {}
-  TimePoint Now() const override {
-    const auto questions = base::ReadFile(asked_, 1U << 10).value_or("").size();
-    return TimePoint(std::chrono::hours(1)) + std::chrono::seconds(questions);
-  }
-  WallTime Wall() const override { return {}; }
-
- private:
-  const std::string asked_;
-};
-
 TEST_F(PrepareTest, CheckWhosePatienceEndsSaysWhatWasSaidLast) {
   Script("nvidia-imex-ctl", std::string(kCounts) + "echo asked $n");
   patience_ = std::chrono::seconds(3);
-  const ClockOfQuestions clock(folder_ + "/nvidia-imex-ctl.asked");
+  // A question takes a second, however long its script takes to start.
+  const base::ManualClock clock([&] {
+    return std::chrono::seconds(
+        base::ReadFile(folder_ + "/nvidia-imex-ctl.asked", 1U << 10).value_or("").size());
+  });
   EXPECT_EQ(NotReady(clock), "IMEX is not ready: asked 3 ");
   EXPECT_EQ(Read("nvidia-imex-ctl.asked"), "\n\n\n");
 }

@@ -118,27 +118,16 @@ TEST_F(Subprocess, CR5_SignalsAreNeitherBlockedNorIgnored) {
   EXPECT_EQ(end.output, "2\n");
 }
 
-// After the first look it is an hour ahead once there is a file.
-class ClockOfFile final : public Clock {
- public:
-  explicit ClockOfFile(std::string path) : path_(std::move(path)) {}
-  TimePoint Now() const override {
-    const bool is_ahead = looks_++ > 0 && std::filesystem::exists(path_);
-    return TimePoint(is_ahead ? hours(2) : hours(1));
-  }
-  WallTime Wall() const override { return {}; }
-
- private:
-  const std::string path_;
-  mutable int looks_ = 0;
-};
-
 TEST_F(Subprocess, CR5_OneThatHangsIsKilledWithItsChildren) {
   ASSERT_EQ(::prctl(PR_SET_CHILD_SUBREAPER, 1), 0);  // Its orphans are ours.
   const std::string pid = folder_ + "/pid";
+  // After the first look, which sets the deadline, the file lets an hour pass.
+  const ManualClock clock([&, looks = 0]() mutable {
+    return hours(looks++ > 0 && std::filesystem::exists(pid) ? 1 : 0);
+  });
   const auto end = RunProgram(
       Shell("sleep 86400 & echo $! >" + pid + ".next; mv " + pid + ".next " + pid + "; wait"),
-      {.time = minutes(10)}, ClockOfFile(pid), {});
+      {.time = minutes(10)}, clock, {});
   ASSERT_TRUE(end) << end.error().message;
   EXPECT_EQ(end->how, How::kOutOfTime);
   pid_t child = 0;
