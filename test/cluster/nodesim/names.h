@@ -9,7 +9,6 @@ namespace nodesim {
 
 inline constexpr std::string_view kDriver = "compute-domain.nvidia.com";
 inline constexpr std::string_view kGpuDriver = "gpu.nvidia.com";
-inline constexpr std::string_view kConfigApiVersion = "resource.nvidia.com/v1beta1";
 
 inline constexpr std::string_view kDomainLabel = "resource.nvidia.com/computeDomain";
 inline constexpr std::string_view kCliqueIdLabel = "resource.nvidia.com/computeDomain.cliqueID";

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "node/plugin/rules/opaque_config.h"
 #include "pkg/base/number.h"
 #include "pkg/base/rfc3339.h"
 #include "test/cluster/nodesim/names.h"
@@ -82,7 +83,7 @@ std::vector<PodClaim> DecodePodClaims(json::View pod) {
   return claims;
 }
 
-// One opaque configuration of our driver, decoded as strictly as a prepare decodes it.
+// One opaque configuration of our driver, decoded as cdom's plugin decodes it for a prepare.
 struct Config {
   std::vector<std::string> requests = {};  // Empty: all.
   DeviceKind kind = DeviceKind::kUnknown;
@@ -95,24 +96,6 @@ struct Configs {
   bool problem_is_permanent = false;
 };
 
-void DecodeConfig(json::View parameters, Config& config, Configs& all) {
-  const auto strict = [&](std::string what) {
-    all.problem = "error decoding config parameters: strict decoding error: " + std::move(what);
-    all.problem_is_permanent = true;
-  };
-  const std::string_view kind = parameters["kind"].AsString();
-  if (parameters["apiVersion"].AsString() != kConfigApiVersion) return strict("unknown apiVersion");
-  if (kind == "ComputeDomainChannelConfig") config.kind = DeviceKind::kChannel;
-  if (kind == "ComputeDomainDaemonConfig") config.kind = DeviceKind::kDaemon;
-  if (config.kind == DeviceKind::kUnknown) return strict("unknown kind");
-  parameters.ForEachMember([&](std::string_view name, json::View) {
-    const bool known = name == "apiVersion" || name == "kind" || name == "domainID" ||
-                       (name == "allocationMode" && config.kind == DeviceKind::kChannel);
-    if (!known) strict("unknown field \"" + std::string(name) + "\"");
-  });
-  config.domain = Text(parameters["domainID"]);
-}
-
 Configs DecodeConfigs(json::View allocated) {
   Configs all;
   // The built-in ones: without a domain, for any request of their kind.
@@ -123,10 +106,17 @@ Configs DecodeConfigs(json::View allocated) {
       const json::View opaque = item["opaque"];
       if (!opaque.IsObject()) all.problem = "a configuration is not opaque";
       if (opaque["driver"].AsString() != kDriver) return;
-      Config config;
+      const auto parameters = plugin::DecodeConfig(opaque["parameters"], plugin::Decoding::kStrict);
+      if (!parameters) {
+        all.problem = parameters.error().message;
+        all.problem_is_permanent = true;
+        return;
+      }
+      const bool is_channel = parameters->type == plugin::DeviceType::kChannel;
+      Config config = {.kind = is_channel ? DeviceKind::kChannel : DeviceKind::kDaemon,
+                       .domain = parameters->domain};
       item["requests"].ForEach(
           [&](json::View request) { config.requests.push_back(Text(request)); });
-      DecodeConfig(opaque["parameters"], config, all);
       all.configs.push_back(std::move(config));
     });
   }

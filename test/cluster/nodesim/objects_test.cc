@@ -17,6 +17,9 @@ T Decode(base::Result<T> (*decode)(json::View), const std::string& text) {
   return *std::move(decoded);
 }
 
+constexpr const char* kOurs = "73de0384-716f-480e-8caa-00bce7016114";
+constexpr const char* kTheirs = "73de0384-716f-480e-8caa-00bce7016115";
+
 const std::string kMeta =
     R"("metadata":{"name":"x","namespace":"n","uid":"u","resourceVersion":"1"})";
 
@@ -43,42 +46,39 @@ std::string Channel(const std::string& domain, const std::string& more = "") {
 }
 
 TEST(DecodeClaim, ConfigurationOfTheClaimWinsOverThatOfItsClass) {
-  const Grant grant = ChannelWith(Config("FromClaim", "", Channel("claims")) + "," +
-                                  Config("FromClass", "", Channel("classs")));
-  EXPECT_EQ(grant.domain, "claims");
+  const Grant grant = ChannelWith(Config("FromClaim", "", Channel(kOurs)) + "," +
+                                  Config("FromClass", "", Channel(kTheirs)));
+  EXPECT_EQ(grant.domain, kOurs);
   EXPECT_EQ(grant.kind, DeviceKind::kChannel);
   EXPECT_EQ(grant.problem, "");
 }
 
 TEST(DecodeClaim, ConfigurationForAnotherRequestDoesNotCount) {
-  const Grant grant = ChannelWith(Config("FromClaim", R"("channel")", Channel("ours")) + "," +
-                                  Config("FromClaim", R"("other")", Channel("theirs")));
-  EXPECT_EQ(grant.domain, "ours");
+  const Grant grant = ChannelWith(Config("FromClaim", R"("channel")", Channel(kOurs)) + "," +
+                                  Config("FromClaim", R"("other")", Channel(kTheirs)));
+  EXPECT_EQ(grant.domain, kOurs);
 }
 
 TEST(DecodeClaim, ConfigurationOfAnotherDriverDoesNotCount) {
   const Grant grant = ChannelWith(
-      Config("FromClaim", "", Channel("ours")) +
+      Config("FromClaim", "", Channel(kOurs)) +
       R"(,{"source":"FromClaim","opaque":{"driver":"gpu.nvidia.com","parameters":{"kind":"X"}}})");
-  EXPECT_EQ(grant.domain, "ours");
+  EXPECT_EQ(grant.domain, kOurs);
 }
 
 TEST(DecodeClaim, UnknownFieldOfAConfigurationIsAPermanentProblem) {
   const Grant grant =
-      ChannelWith(Config("FromClaim", "", Channel("ours", R"(,"namespace":"default")")));
+      ChannelWith(Config("FromClaim", "", Channel(kOurs, R"(,"namespace":"default")")));
   EXPECT_NE(grant.problem.find("unknown field \"namespace\""), std::string::npos) << grant.problem;
   EXPECT_TRUE(grant.problem_is_permanent);
 }
 
-TEST(DecodeClaim, AllocationModeIsNoUnknownField) {
-  EXPECT_EQ(
-      ChannelWith(Config("FromClaim", "", Channel("d", R"(,"allocationMode":"All")"))).problem, "");
-}
-
 TEST(DecodeClaim, ChannelWithTheConfigurationOfADaemonIsAProblem) {
   const std::string daemon =
-      R"({"apiVersion":"resource.nvidia.com/v1beta1","kind":"ComputeDomainDaemonConfig","domainID":"d"})";
-  EXPECT_NE(ChannelWith(Config("FromClaim", R"("channel")", daemon)).problem, "");
+      R"({"apiVersion":"resource.nvidia.com/v1beta1","kind":"ComputeDomainDaemonConfig","domainID":")" +
+      std::string(kOurs) + "\"}";
+  EXPECT_EQ(ChannelWith(Config("FromClaim", R"("channel")", daemon)).problem,
+            "the configuration for request channel is not one for device channel-0");
 }
 
 TEST(DecodeClaim, ChannelWithoutADomainIsAProblemThatMayPass) {

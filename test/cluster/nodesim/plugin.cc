@@ -1,4 +1,8 @@
 // The node's kubelet plugin: prepares and unprepares claims, in effect as NVIDIA's does.
+//
+// It does not decide by node/plugin/rules, so that the controller is also tested beside a plugin
+// that is not cdom's. This one leaves a label that another domain left, labels for a domain that is
+// being deleted, and does not ask whether a daemon's claim is prepared here.
 #include <algorithm>
 
 #include "test/cluster/nodesim/names.h"

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "node/plugin/rules/resource_slice.h"
 #include "pkg/base/rfc3339.h"
 #include "test/cluster/nodesim/names.h"
 #include "test/cluster/nodesim/render.h"
@@ -143,15 +144,6 @@ Value RenderStatus(const NodeState& node, WallTime wall, bool transition) {
 }
 
 Value Text(std::string_view value) { return Value::Object({{"string", value}}); }
-Value Number(int value) { return Value::Object({{"int", value}}); }
-
-Value DomainDevices() {
-  const auto device = [](const char* name, const char* type) {
-    return Value::Object(
-        {{"name", name}, {"attributes", Value::Object({{"type", Text(type)}, {"id", Number(0)}})}});
-  };
-  return Value::Array({device("channel-0", "channel"), device("daemon-0", "daemon")});
-}
 
 Value Gpus(const std::string& node, int count) {
   Value gpus = Value::Array({});
@@ -217,24 +209,12 @@ Value RenderLease(const std::string& node, const kube::Uid& node_uid, const std:
 }
 
 Value RenderSlice(const std::string& node, const CreateSlice& slice) {
-  const Value owner = Value::Object({{"apiVersion", "v1"},
-                                     {"kind", "Node"},
-                                     {"name", node},
-                                     {"uid", slice.node},
-                                     {"controller", true}});
-  const std::string_view driver = slice.gpus > 0 ? kGpuDriver : kDriver;
-  return Value::Object(
-      {{"apiVersion", kube::kResourceSlices.ApiVersion()},
-       {"kind", kube::kResourceSlices.kind},
-       {"metadata",
-        Value::Object({{"generateName", "00000-" + std::string(driver) + "-" + node + "-"},
-                       {"ownerReferences", Value::Array({owner})}})},
-       {"spec", Value::Object(
-                    {{"driver", driver},
-                     {"nodeName", node},
-                     {"pool", Value::Object(
-                                  {{"name", node}, {"generation", 1}, {"resourceSliceCount", 1}})},
-                     {"devices", slice.gpus > 0 ? Gpus(node, slice.gpus) : DomainDevices()}})}});
+  Value object = plugin::Render({.node = node, .node_uid = slice.node}, plugin::SliceApi::kV1);
+  if (slice.gpus == 0) return object;
+  object["metadata"]["generateName"] = "00000-" + std::string(kGpuDriver) + "-" + node + "-";
+  object["spec"]["driver"] = kGpuDriver;
+  object["spec"]["devices"] = Gpus(node, slice.gpus);
+  return object;
 }
 
 }  // namespace nodesim
