@@ -2,7 +2,6 @@
 // A run follows another until one is final.
 
 #include <link.h>
-#include <malloc.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -15,6 +14,7 @@
 #include "controller/process/process.h"
 #include "controller/settings/settings.h"
 #include "controller/uninstall/release_finalizers.h"
+#include "pkg/base/heap.h"
 #include "pkg/base/version.h"
 #include "pkg/command_line/exit.h"
 #include "pkg/command_line/flags.h"
@@ -30,15 +30,6 @@ namespace {
 // For the first answer of an exec plugin. In a run, the waiting thread has other duties.
 constexpr auto kPluginPatience = std::chrono::seconds(5);
 constexpr auto kPluginPatienceOfACommand = std::chrono::seconds(70);
-
-// Returns large blocks to the system. Each worker uses pages of lists of several megabytes for a
-// moment. By default glibc learns to keep such blocks in its heaps, of which each thread may have
-// one.
-void GiveLargeBlocksBack() {
-  constexpr int kLarge = 256 << 10;
-  mallopt(M_MMAP_THRESHOLD, kLarge);
-  mallopt(M_ARENA_MAX, 2);
-}
 
 // Releases the loaded pages of forty libraries. Mostly the dynamic linker and constructors used
 // them. Read-only pages are loaded from their file again when they are used.
@@ -110,7 +101,7 @@ base::Result<void> ReleaseFinalizers(const settings::Settings& settings,
 }  // namespace
 
 int main(int argc, char** argv) {
-  GiveLargeBlocksBack();
+  base::LimitHeaps(2);
   const settings::Parsed parsed = settings::Parse(std::vector<std::string>(argv + 1, argv + argc));
   if (parsed.exit) return command_line::Print(*parsed.exit);
   const settings::Settings& settings = parsed.settings;

@@ -74,6 +74,12 @@ constexpr std::chrono::minutes kMinute{1};
 // An action with this delay was undone eight times in a row.
 constexpr std::chrono::seconds kUndoneFrom{1};
 constexpr std::chrono::seconds kLasting{10};  // It has failed for twice as long.
+
+template <typename T>
+std::shared_ptr<const T> Apart(const std::optional<T>& value) {
+  return value ? std::make_shared<const T>(*value) : nullptr;
+}
+
 struct Apply {
   Memory& memory;
   const TimePoint now;
@@ -135,14 +141,14 @@ struct Apply {
     retry.concern = delayed.concern;
     retry.until = now + base::Jittered(least, kSpreadMost, delayed.spread);
     retry.until_newer = now + base::Jittered(soon, kSpreadMost, delayed.spread);
-    retry.failure = delayed.failure;
+    retry.failure = Apart(delayed.failure);
     // Other objects wait for what a read shows, and nothing else would say why.
     const bool is_silent = delayed.concern == Concern::kReads || is_refused;
     if (!retry.failure && is_silent && least >= kLasting) {
-      retry.failure = Failure{.reason = std::string(api::kReasonProvisioningFailed),
-                              .message = delayed.passing};
+      retry.failure =
+          Apart(std::optional(MakeFailure(api::kReasonProvisioningFailed, delayed.passing)));
     }
-    retry.taken = delayed.taken;
+    retry.taken = Apart(delayed.taken);
   }
   void operator()(const ActionDone& done) const {
     if (!done.content) {

@@ -1,5 +1,6 @@
 #include "controller/process/placement_policy.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -19,7 +20,8 @@ constexpr std::chrono::seconds kLookTimeout{3};
 constexpr std::chrono::minutes kLookPeriod{30};
 constexpr base::BackoffPolicy kWhileMissing = {.first = std::chrono::seconds(10),
                                                .most = kLookPeriod};
-constexpr std::chrono::milliseconds kLookTurn{500};  // Until the next look is due.
+constexpr std::chrono::milliseconds kUnfitTurn{500};  // Until the controller can serve.
+constexpr std::chrono::seconds kTurnAtRest{5};        // Between looks for passes.
 
 const kube::Resource kMutatingBindings = {"admissionregistration.k8s.io", "v1",
                                           "mutatingadmissionpolicybindings",
@@ -44,27 +46,36 @@ base::Result<PlacementPolicy> FindPlacementPolicy(http::Transport& transport) {
   return found;
 }
 
-bool PlacementLooks::IsDue(TimePoint now, Passes passes) const {
-  const bool is_at_rest = passes && passes == passes_;
-  return now >= late_ || (now >= soon_ && !is_at_rest);
+bool PlacementLooks::IsDue(TimePoint now, Passes passes) {
+  if (now >= late_) return true;
+  if (now < soon_) return false;
+  if (!passes_) passes_ = passes;
+  return !passes || passes != *passes_;
 }
 
-void PlacementLooks::Looked(TimePoint now, Passes passes, bool is_missing) {
+PlacementLooks::TimePoint PlacementLooks::Next(TimePoint now) const {
+  return std::min(std::max(soon_, now + kTurnAtRest), late_);
+}
+
+void PlacementLooks::Looked(TimePoint now, Passes passes, bool is_missing, bool is_news) {
   const std::chrono::nanoseconds missing = backoff_.Next(kWhileMissing);
   late_ = now + kLookPeriod;
   soon_ = is_missing ? now + missing : late_;
-  passes_ = passes;
+  passes_.reset();
+  if (!is_news) passes_ = passes;
 }
 
 void LookForPlacement(compute_domain::Controller& controller,
                       const std::function<std::unique_ptr<http::Transport>()>& make_transport,
                       const base::Clock& clock, base::Logger& logger, const std::stop_token& stop) {
   bool is_told = false;
+  PlacementPolicy known = PlacementPolicy::kUnknown;
   PlacementLooks looks;
   while (!stop.stop_requested()) {
     const PlacementLooks::Passes passes = controller.passes();
-    if (!controller.CanServe() || !looks.IsDue(clock.Now(), passes)) {
-      kube::WaitUntil(clock, clock.Now() + kLookTurn, stop);
+    const base::Clock::TimePoint now = clock.Now();
+    if (!controller.CanServe() || !looks.IsDue(now, passes)) {
+      kube::WaitUntil(clock, controller.CanServe() ? looks.Next(now) : now + kUnfitTurn, stop);
       continue;
     }
     const base::Result<PlacementPolicy> placement = FindPlacementPolicy(*make_transport());
@@ -77,7 +88,8 @@ void LookForPlacement(compute_domain::Controller& controller,
     }
     const bool is_settled = placement && (*placement == PlacementPolicy::kInstalled ||
                                           *placement == PlacementPolicy::kNotServed);
-    looks.Looked(clock.Now(), passes, !is_settled);
+    const bool is_news = placement && std::exchange(known, *placement) != *placement;
+    looks.Looked(clock.Now(), passes, !is_settled, is_news);
   }
 }
 

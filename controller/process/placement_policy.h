@@ -20,21 +20,26 @@ namespace process {
 base::Result<compute_domain::PlacementPolicy> FindPlacementPolicy(http::Transport& transport);
 
 // When to look again: every 30 minutes. While a policy is missing, an administrator may be about to
-// install it: then after 10 s, 20 s and so on, if domains changed meanwhile. A cluster in which
-// nothing happens is asked nothing.
+// install it: then after 10 s, 20 s and so on, if domains changed since. A cluster in which nothing
+// happens is asked nothing.
 class PlacementLooks {
  public:
   using TimePoint = base::Clock::TimePoint;
   // How many passes the controller has made. Empty for a standby, which makes none.
   using Passes = std::optional<std::uint64_t>;
 
-  bool IsDue(TimePoint now, Passes passes) const;
-  void Looked(TimePoint now, Passes passes, bool is_missing);
+  bool IsDue(TimePoint now, Passes passes);
+  // `is_news`: the look showed something else than the one before, so each domain gets a pass.
+  void Looked(TimePoint now, Passes passes, bool is_missing, bool is_news);
+  // When to ask IsDue() next.
+  TimePoint Next(TimePoint now) const;
 
  private:
   TimePoint soon_ = {};  // When the next look is due if something has changed.
   TimePoint late_ = {};  // When it is due though nothing has.
-  Passes passes_;        // At the last look.
+  // At the last look. If that was news: at `soon_`, and empty before. The passes that news causes
+  // show no change.
+  std::optional<Passes> passes_;
   base::Backoff backoff_;
 };
 

@@ -1,9 +1,7 @@
 #include "controller/process/process.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
-#include <cstdio>
 #include <deque>
 #include <iterator>
 #include <optional>
@@ -24,7 +22,9 @@
 #include "controller/process/nvidia_controller.h"
 #include "controller/process/other_leaders.h"
 #include "controller/process/placement_policy.h"
+#include "pkg/base/heap.h"
 #include "pkg/base/system_random.h"
+#include "pkg/base/uuid.h"
 #include "pkg/base/version.h"
 #include "pkg/http/curl_transport.h"
 #include "pkg/http/gate.h"
@@ -55,6 +55,7 @@ using TimePoint = base::Clock::TimePoint;
 constexpr auto kTurn = milliseconds(200);
 constexpr auto kTurnAtWork = seconds(1);
 constexpr auto kBeat = seconds(1);
+constexpr auto kTrim = seconds(10);
 constexpr auto kSilenceMax = seconds(30);  // A thread without progress for this long hangs.
 constexpr int kInFlightMax = 16;           // Requests of all workers.
 constexpr int kKeptBack = 4;               // Of these, kept for workers that have few.
@@ -101,18 +102,6 @@ class Heartbeat {
   std::atomic<std::int64_t> last_ = 0;
 };
 
-// Returns a version 4 UUID. NVIDIA's controller names itself <pod>-<uuid> in the Lease.
-std::string RandomUuid(base::Random& random) {
-  std::array<char, 40> text{};
-  const std::uint64_t high = (random.Next() & ~0xf000ULL) | 0x4000ULL;
-  const std::uint64_t low = (random.Next() & ~(0xc0ULL << 56)) | (0x80ULL << 56);
-  std::snprintf(text.data(), text.size(), "%08x-%04x-%04x-%04x-%012llx",
-                static_cast<unsigned>(high >> 32), static_cast<unsigned>(high >> 16 & 0xffff),
-                static_cast<unsigned>(high & 0xffff), static_cast<unsigned>(low >> 48),
-                static_cast<unsigned long long>(low & 0xffffffffffffULL));
-  return text.data();
-}
-
 constexpr std::string_view kProgram = "compute-domain-controller";
 
 // Returns "host:port" of the URL.
@@ -133,9 +122,10 @@ class ControllerProcess {
         reload_period_(context.reload_period),
         config_(std::move(config)),
         queue_(clock_, compute_domain::LargestShare(settings_.workers)),
+        // NVIDIA's controller also names itself <pod>-<uuid> in the Lease.
         elector_({.ns = settings_.lease_namespace, .name = settings_.lease_name},
-                 settings_.pod_name + "-" + RandomUuid(lease_random_), settings_.lease, clock_,
-                 lease_random_, logger_),
+                 settings_.pod_name + "-" + base::RandomUuid(lease_random_), settings_.lease,
+                 clock_, lease_random_, logger_),
         controller_(
             FactsOf(settings_),
             {.enqueue =
@@ -206,6 +196,7 @@ class ControllerProcess {
   bool ConfigChanged(TimePoint now);
   std::optional<ExitReason> EndReason(TimePoint now);
   void Announce(TimePoint now);
+  void GiveMemoryBack(TimePoint now);
 
   const settings::Settings& settings_;
   const base::Clock& clock_;
@@ -225,7 +216,8 @@ class ControllerProcess {
   http::InFlight in_flight_{kInFlightMax,
                             kKeptBack};  // For all workers. The Lease and Events have their own.
   http::Gate gate_{[this] { return MayWrite(); }, clock_};  // For all workers.
-  http::TransportPool transports_{[this] { return MakeTransport(&in_flight_, &gate_); }};
+  http::TransportPool transports_{[this] { return MakeTransport(&in_flight_, &gate_); },
+                                  kInFlightMax, clock_};
   kube::SharedLists shared_lists_{clock_};
   http::Gate lease_gate_{[] { return true; }, clock_};
   http::Gate events_gate_{[this] { return MayWrite(); }, clock_};
@@ -241,6 +233,7 @@ class ControllerProcess {
   TimePoint next_reload_ = {};
   std::optional<kube::ClientConfig> next_config_;  // As read last. Empty if it equals `config_`.
   TimePoint next_watchdog_ = {};
+  TimePoint next_trim_ = {};
   // A review stores nothing, so each replica may send one.
   http::Gate reviews_gate_{[] { return true; }, clock_};
   std::unique_ptr<http::Transport> reviews_;  // For the server's thread.
@@ -500,6 +493,14 @@ void ControllerProcess::Announce(TimePoint now) {
   }
 }
 
+// A busy minute leaves idle connections, and heaps with holes.
+void ControllerProcess::GiveMemoryBack(TimePoint now) {
+  if (now < next_trim_) return;
+  next_trim_ = now + kTrim;
+  transports_.CloseIdle();
+  base::ReturnFreePages();
+}
+
 void ControllerProcess::Serve(kube::HealthServer& server, const std::string& endpoint,
                               const std::string& what, const std::string& flag) {
   if (endpoint.empty()) return;
@@ -558,6 +559,7 @@ ExitReason ControllerProcess::Run(const std::stop_token& stop) {
     metrics_.SetCanServe(controller_.CanServe());
     metrics_server_.Poll();
     Announce(now);
+    GiveMemoryBack(now);
     kube::WaitUntil(clock_, now + (workers.empty() ? kTurn : kTurnAtWork), stop);
   }
 

@@ -1,6 +1,5 @@
 // compute-domain-daemon: flags, signals, and one run; or one check for a probe.
 
-#include <malloc.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -14,6 +13,7 @@
 #include "node/daemon/settings.h"
 #include "pkg/base/environment.h"
 #include "pkg/base/file.h"
+#include "pkg/base/heap.h"
 #include "pkg/base/version.h"
 #include "pkg/command_line/flags.h"
 #include "pkg/command_line/frame.h"
@@ -54,8 +54,7 @@ base::Result<void> Run(const imex_daemon::Settings& settings, command_line::Fram
 }  // namespace
 
 int main(int argc, char** argv) {
-  // A heap per thread would be most of this process's memory.
-  mallopt(M_ARENA_MAX, 1);
+  base::LimitHeaps(1);
   const imex_daemon::Parsed parsed =
       imex_daemon::Parse(std::vector<std::string>(argv + 1, argv + argc));
   if (parsed.exit) return command_line::Print(*parsed.exit);

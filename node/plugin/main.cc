@@ -1,7 +1,6 @@
 // compute-domain-kubelet-plugin: flags, signals, and one run.
 
 #include <linux/capability.h>
-#include <malloc.h>
 
 #include <array>
 #include <csignal>
@@ -21,6 +20,7 @@
 #include "node/plugin/preflight/proc_mounts.h"
 #include "node/plugin/settings.h"
 #include "pkg/base/capabilities.h"
+#include "pkg/base/heap.h"
 #include "pkg/base/serial_executor.h"
 #include "pkg/base/system_call_filter.h"
 #include "pkg/base/version.h"
@@ -126,11 +126,7 @@ int Preflight(const plugin::Settings& settings, command_line::Frame& frame) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // A heap per thread would be most of this process's memory. The text of a full checkpoint is 8
-  // MiB for a moment; by default glibc learns to keep such blocks.
-  constexpr int kLarge = 256 << 10;
-  mallopt(M_MMAP_THRESHOLD, kLarge);
-  mallopt(M_ARENA_MAX, 1);
+  base::LimitHeaps(1);
   const plugin::Parsed parsed = plugin::Parse(std::vector<std::string>(argv + 1, argv + argc));
   if (parsed.exit) return command_line::Print(*parsed.exit);
   const plugin::Settings& settings = parsed.settings;

@@ -110,9 +110,10 @@ struct Retry {
   // After a conflict: the resourceVersion that it was for, and when it may be tried for another.
   std::string version = {};
   base::Clock::TimePoint until_newer = {};
-  // What to report to users. Empty if the failure passes without a person's help.
-  std::optional<Failure> failure = {};
-  std::optional<NameTaken> taken = {};  // Empty unless an object holds the name of this child.
+  // Apart, since there are several Retries for each domain, and hardly one of them has these.
+  // What to report to users. Null if the failure passes without a person's help.
+  std::shared_ptr<const Failure> failure = {};
+  std::shared_ptr<const NameTaken> taken = {};  // Null unless an object holds this child's name.
 
   bool HasFailed() const { return backoff.delay() > std::chrono::nanoseconds(0); }
 };

@@ -64,7 +64,7 @@ Analysis Analyze(const Observed& observed, const Membership& membership) {
         retry.concern == Concern::kFinalizer || retry.concern == Concern::kChildren;
     const bool is_needed = observed.domain->meta.deleting || (makes_children && lacks_child);
     std::optional<Failure>& failure = is_needed ? analysis.failure : analysis.left_undone;
-    if (!failure) failure = retry.failure;
+    if (!failure) failure = *retry.failure;
   }
   return analysis;
 }

@@ -1837,7 +1837,8 @@ TEST(DecideStatus, FailureMatters_OnlyWhereAChildThatIsNeededIsMissing) {
   }
   Observed twice = Converged();
   fixtures::Fail(twice, Concern::kLabels, refused);
-  twice.memory.retries["more"] = {.concern = Concern::kLabels, .failure = refused};
+  twice.memory.retries["more"] = {.concern = Concern::kLabels,
+                                  .failure = std::make_shared<Failure>(refused)};
   twice.memory.retries["silent"] = {.concern = Concern::kLabels};
   EXPECT_TRUE(MessageOf(StatusOf(twice), "Provisioned").ends_with(" Not done yet: no"));
 }

@@ -373,7 +373,7 @@ Rules CountingFailuresAsNotReady() {
   rules.membership = [](const Observed& observed, const auto&... rest) {
     Membership membership = kRules.membership(observed, rest...);
     const bool has_failed = std::ranges::any_of(
-        observed.memory.retries, [](const auto& one) { return one.second.failure.has_value(); });
+        observed.memory.retries, [](const auto& one) { return one.second.failure != nullptr; });
     for (api::Member& member : membership.members) member.ready = member.ready && !has_failed;
     return membership;
   };

@@ -41,8 +41,8 @@ class Gpu final : public kubelet::Claims {
   void Registered(const std::string& error) override {
     std::fputs(("registered: " + error + "\n").c_str(), stderr);
   }
-  [[nodiscard]] std::vector<kubelet::DeviceHealth> Health() override { return {}; }
-  [[nodiscard]] std::string Trouble() override { return {}; }
+  std::vector<kubelet::DeviceHealth> Health() override { return {}; }
+  std::string Trouble() override { return {}; }
 
  private:
   const std::string node_;
