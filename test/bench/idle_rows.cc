@@ -194,7 +194,7 @@ Rows MeasureIdleAndMemory(Stage& stage, const Sizes& sizes) {
        .ours = peak.Text(),
        .figure = peak.most(),
        .ratio = peak.most() / SizeOf(nodes),
-       .recorded = Number(std::round(peak.most())) + " MiB"},
+       .recorded = std::to_string(std::lround(peak.most())) + " MiB"},
       {.id = "P7",
        .what = "memory at the peak, with " + std::to_string(sizes.foreign_claims) +
                " claims of another driver beside them",
