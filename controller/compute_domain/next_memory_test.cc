@@ -21,6 +21,8 @@ Instant At(seconds later = seconds(0)) {
   return {.monotonic = Time() + later, .wall = fixtures::Now().wall + later};
 }
 
+ActionId Named(const char* name) { return {.key = {.name = name}}; }
+
 // ---- At the beginning of a pass.
 
 TEST(NextMemory, IdleNode_IsRememberedSinceItWasFirstSeenIdle) {
@@ -188,34 +190,36 @@ TEST(NextMemory, REV4_K11_CauseOfAMissingPodIsForgottenOnceAllServe) {
 TEST(NextMemory, REV4_K8_ReadThatFailsForLongIsTold) {
   Memory memory;
   const ActionDelayed failed = {
-      .action = "list x", .concern = Concern::kReads, .passing = "500 InternalError"};
+      .action = Named("list x"), .concern = Concern::kReads, .passing = "500 InternalError"};
   for (int i = 0; i < 11; ++i) memory = After(failed, memory);
-  EXPECT_FALSE(memory.retries.at("list x").failure) << "5 s";
+  EXPECT_FALSE(memory.retries.at(Named("list x")).failure) << "5 s";
   memory = After(failed, memory);
-  EXPECT_EQ(memory.retries.at("list x").failure->message, "500 InternalError");
+  EXPECT_EQ(memory.retries.at(Named("list x")).failure->message, "500 InternalError");
 }
 
 TEST(NextMemory, ActionThatFails_WaitsTwiceAsLongEachTime) {
-  Memory memory = After(ActionDelayed{.action = "a", .concern = Concern::kChildren});
-  EXPECT_TRUE(memory.retries.at("a").is_first && memory.retries.at("a").is_wanted);
-  EXPECT_EQ(memory.retries.at("a").until, Time() + milliseconds(5));
-  memory = After(ActionDelayed{.action = "a", .spread = 1}, memory);
-  EXPECT_FALSE(memory.retries.at("a").is_first);
-  EXPECT_EQ(memory.retries.at("a").until, Time() + milliseconds(12)) << "a fifth more, at the most";
-  for (int i = 0; i < 20; ++i) memory = After(ActionDelayed{.action = "a"}, memory);
-  EXPECT_EQ(memory.retries.at("a").until, Time() + seconds(30));
-  memory = After(ActionDelayed{.action = "a", .at_least = seconds(70)}, memory);
-  EXPECT_EQ(memory.retries.at("a").until, Time() + seconds(70));
-  EXPECT_TRUE(After(ActionDone{.action = "a"}, memory).retries.empty());
+  Memory memory = After(ActionDelayed{.action = Named("a"), .concern = Concern::kChildren});
+  EXPECT_TRUE(memory.retries.at(Named("a")).is_first && memory.retries.at(Named("a")).is_wanted);
+  EXPECT_EQ(memory.retries.at(Named("a")).until, Time() + milliseconds(5));
+  memory = After(ActionDelayed{.action = Named("a"), .spread = 1}, memory);
+  EXPECT_FALSE(memory.retries.at(Named("a")).is_first);
+  EXPECT_EQ(memory.retries.at(Named("a")).until, Time() + milliseconds(12))
+      << "a fifth more, at the most";
+  for (int i = 0; i < 20; ++i) memory = After(ActionDelayed{.action = Named("a")}, memory);
+  EXPECT_EQ(memory.retries.at(Named("a")).until, Time() + seconds(30));
+  memory = After(ActionDelayed{.action = Named("a"), .at_least = seconds(70)}, memory);
+  EXPECT_EQ(memory.retries.at(Named("a")).until, Time() + seconds(70));
+  EXPECT_TRUE(After(ActionDone{.action = Named("a")}, memory).retries.empty());
 }
 
 TEST(NextMemory, ActionThatConflictsWithChangesOfTheObject_WaitsASecondAtMost) {
   Memory memory;
   for (int i = 0; i < 20; ++i) {
-    memory = After(ActionDelayed{.action = "a", .is_conflict = true, .version = std::to_string(i)},
-                   memory);
+    memory = After(
+        ActionDelayed{.action = Named("a"), .is_conflict = true, .version = std::to_string(i)},
+        memory);
   }
-  EXPECT_EQ(memory.retries.at("a").until, Time() + seconds(1));
+  EXPECT_EQ(memory.retries.at(Named("a")).until, Time() + seconds(1));
 }
 
 // A webhook answers 409, whatever the cache shows.
@@ -223,15 +227,16 @@ TEST(NextMemory, REV4_K2_ActionThatConflictsWithNoChange_WaitsEverLongerAndIsTol
   Memory memory;
   for (int i = 0; i < 20; ++i) {
     memory = After(
-        ActionDelayed{.action = "a", .is_conflict = true, .version = "7", .passing = "no"}, memory);
-    if (i == 8) EXPECT_FALSE(memory.retries.at("a").failure);
+        ActionDelayed{.action = Named("a"), .is_conflict = true, .version = "7", .passing = "no"},
+        memory);
+    if (i == 8) EXPECT_FALSE(memory.retries.at(Named("a")).failure);
   }
-  const Retry& retry = memory.retries.at("a");
+  const Retry& retry = memory.retries.at(Named("a"));
   EXPECT_EQ(retry.until, Time() + seconds(30));
   EXPECT_EQ(retry.until_newer, Time() + seconds(1)) << "for a newer object";
-  const Memory waits =
-      After(ActionDelayed{.action = "a", .is_waiting = true, .until = retry.until_newer}, memory);
-  EXPECT_EQ(waits.retries.at("a").until, Time() + seconds(1)) << "it is there";
+  const Memory waits = After(
+      ActionDelayed{.action = Named("a"), .is_waiting = true, .until = retry.until_newer}, memory);
+  EXPECT_EQ(waits.retries.at(Named("a")).until, Time() + seconds(1)) << "it is there";
   ASSERT_TRUE(retry.failure);
   EXPECT_EQ(retry.failure->message, "no");
 }
@@ -239,12 +244,13 @@ TEST(NextMemory, REV4_K2_ActionThatConflictsWithNoChange_WaitsEverLongerAndIsTol
 TEST(NextMemory, REV4_K2_ActionThatSucceedsAgainWithTheSameContentWaitsEverLonger) {
   Memory memory;
   const auto wait = [&](std::size_t content) {
-    memory = After(ActionDone{.action = "a", .content = content, .undone = "by x"}, memory);
-    return memory.retries.at("a").until - Time();
+    memory = After(ActionDone{.action = Named("a"), .content = content, .undone = "by x"}, memory);
+    return memory.retries.at(Named("a")).until - Time();
   };
   for (milliseconds expected(5); expected < seconds(30); expected *= 2) {
     EXPECT_EQ(wait(1), expected);
-    EXPECT_EQ(memory.retries.at("a").undone.empty(), expected < seconds(1)) << expected.count();
+    EXPECT_EQ(memory.retries.at(Named("a")).undone.empty(), expected < seconds(1))
+        << expected.count();
   }
   EXPECT_EQ(wait(1), seconds(30));
   EXPECT_EQ(wait(2), milliseconds(5)) << "other content";
@@ -254,36 +260,36 @@ TEST(NextMemory, REV4_K2_ActionThatSucceedsAgainWithTheSameContentWaitsEverLonge
 TEST(NextMemory, REV4_K2_ContentsOfAnActionAreForgottenFromTheOldestOn) {
   Memory memory;
   for (std::size_t content = 1; content <= kWrittenMax + 1; ++content) {
-    memory = After(ActionDone{.action = "a", .content = content}, memory);
+    memory = After(ActionDone{.action = Named("a"), .content = content}, memory);
   }
-  const std::vector<Written>& written = memory.retries.at("a").written;
+  const std::vector<Written>& written = memory.retries.at(Named("a")).written;
   ASSERT_EQ(written.size(), kWrittenMax);
   EXPECT_EQ(written.front().content, 2U);
 }
 
 TEST(NextMemory, ActionThatWaitsOrIsDone_KeepsItsTime) {
-  Memory memory = After(ActionDone{.action = "a", .content = 1});
-  EXPECT_FALSE(memory.retries.at("a").is_wanted) << "it is not to be tried again";
-  memory = After(ActionDelayed{.action = "a", .is_waiting = true}, memory);
-  EXPECT_TRUE(memory.retries.at("a").is_wanted);
-  EXPECT_EQ(memory.retries.at("a").until, Time() + milliseconds(5));
+  Memory memory = After(ActionDone{.action = Named("a"), .content = 1});
+  EXPECT_FALSE(memory.retries.at(Named("a")).is_wanted) << "it is not to be tried again";
+  memory = After(ActionDelayed{.action = Named("a"), .is_waiting = true}, memory);
+  EXPECT_TRUE(memory.retries.at(Named("a")).is_wanted);
+  EXPECT_EQ(memory.retries.at(Named("a")).until, Time() + milliseconds(5));
 }
 
 TEST(NextMemory, Plan_WantsOnlyWhatItHasAndNamesThatAreTaken) {
-  Memory memory = After(ActionDelayed{.action = "a"});
-  memory = After(ActionDelayed{.action = "b", .taken = NameTaken()}, memory);
-  memory = After(ActionDelayed{.action = "c", .taken = NameTaken()}, memory);
-  memory.retries.at("c").until = Time();
+  Memory memory = After(ActionDelayed{.action = Named("a")});
+  memory = After(ActionDelayed{.action = Named("b"), .taken = NameTaken()}, memory);
+  memory = After(ActionDelayed{.action = Named("c"), .taken = NameTaken()}, memory);
+  memory.retries.at(Named("c")).until = Time();
   memory = After(PlanMade{}, memory);
-  EXPECT_FALSE(memory.retries.at("a").is_wanted);
-  EXPECT_TRUE(memory.retries.at("b").is_wanted);
-  EXPECT_FALSE(memory.retries.at("c").is_wanted) << "it is read again";
+  EXPECT_FALSE(memory.retries.at(Named("a")).is_wanted);
+  EXPECT_TRUE(memory.retries.at(Named("b")).is_wanted);
+  EXPECT_FALSE(memory.retries.at(Named("c")).is_wanted) << "it is read again";
 }
 
 TEST(NextMemory, ActionThatDidNotFailForTwoMinutes_FailsForTheFirstTimeAgain) {
   Observed observed = fixtures::Converged();
-  observed.memory.retries["old"] = {.until = Time() - std::chrono::minutes(2)};
-  observed.memory.retries["new"] = {.until = Time() - seconds(119)};
+  observed.memory.retries[Named("old")] = {.until = Time() - std::chrono::minutes(2)};
+  observed.memory.retries[Named("new")] = {.until = Time() - seconds(119)};
   EXPECT_EQ(NextMemory(observed, At()).retries.size(), 1U);
 }
 

@@ -225,8 +225,7 @@ Planner::Deletion Planner::PlanDeletion() {
   if (!wait.blockers.empty() && grace > milliseconds(0)) {
     Step nodes = PlanNodeProof(observed_);
     // This read decides whether the domain is used. While it fails, the domain counts as used.
-    const bool decides =
-        !nodes.empty() && !observed_.memory.retries.contains(Describe(nodes.front()));
+    const bool decides = !nodes.empty() && !observed_.memory.retries.contains(IdOf(nodes.front()));
     std::ranges::move(nodes, std::back_inserter(workload));
     if (decides) return {.steps = {std::move(workload)}};
     return WaitForConsumers(std::move(workload), std::move(wait));

@@ -139,7 +139,8 @@ void ReconcilePass::NextStep() {
     if (rounds_ < kRoundsMax) return Decide();
     // The last evidence was not used yet, and no event may start another pass.
     const char* const kNoEnd = "live reads kept finding something new";
-    TryAgain({.action = kNoEnd, .concern = Concern::kReads});
+    const ActionId kNoAction = {.type = std::variant_size_v<Action>};
+    TryAgain({.action = kNoAction, .concern = Concern::kReads});
     if (!outcome_.error) {
       outcome_.error = base::Error{.code = base::ErrorCode::kUnavailable, .message = kNoEnd};
     }
@@ -160,7 +161,7 @@ void ReconcilePass::StartStep(Step step) {
     const auto* replace = std::get_if<ReplaceDaemon>(&action);
     if (reconciler_.dry_run_) {
       if (IsWrite(action)) {
-        TellOnce(Describe(action));
+        TellOnce(action);
         continue;
       }
     } else if (replace != nullptr && !MayReplace(*replace)) {
@@ -181,11 +182,13 @@ void ReconcilePass::StartStep(Step step) {
   }
 }
 
-void ReconcilePass::TellOnce(const std::string& action) {
-  const bool is_news = wanted_.insert(action).second && !told_.contains(action);
+void ReconcilePass::TellOnce(const Action& action) {
+  const ActionId id = IdOf(action);
+  const bool is_news = wanted_.insert(id).second && !told_.contains(id);
   if (!is_news) return;
-  reconciler_.logger_.Info("Would act",
-                           {{"domain", DomainName()}, {"uid", observed_.uid}, {"action", action}});
+  reconciler_.logger_.Info(
+      "Would act",
+      {{"domain", DomainName()}, {"uid", observed_.uid}, {"action", Describe(action)}});
 }
 
 std::string ReconcilePass::DomainName() const {
@@ -200,7 +203,7 @@ bool ReconcilePass::MayStart(const Action& action) {
   const auto* remove = std::get_if<Delete>(&action);
   if (remove != nullptr && deleted_.contains(remove->uid)) return false;
   const auto& retries = observed_.memory.retries;
-  const auto retry = retries.empty() ? retries.end() : retries.find(Describe(action));
+  const auto retry = retries.empty() ? retries.end() : retries.find(IdOf(action));
   if (retry == retries.end()) return true;
   // A first failure may have passed with what started this pass.
   const bool is_news = retry->second.is_first && !tried_.contains(retry->first);
@@ -314,7 +317,7 @@ void ReconcilePass::RecordPendingPodEvents() {
 void ReconcilePass::TakeError(const Action& action, base::Error error) {
   const Concern concern = ConcernOf(action);
   if (Admits(action)) lacks_finalizer_ = true;
-  TryAgain({.action = Describe(action),
+  TryAgain({.action = IdOf(action),
             .concern = concern,
             .at_least = error.retry_after.value_or(std::chrono::seconds(0)),
             .is_conflict = error.code == base::ErrorCode::kConflict,
@@ -350,20 +353,20 @@ void ReconcilePass::RememberSuccess(const Action& action, const ActionResult& re
 // Another client may undo the write, such as a kubelet plugin that restores a label. The delay
 // prevents that both write in turn without a pause.
 void ReconcilePass::PaceRepetition(const Action& action, bool changed_nothing) {
-  const std::string name = Describe(action);
-  if (!IsWrite(action)) return Change(ActionDone{.action = name});
-  const auto before = observed_.memory.retries.find(name);
+  const ActionId id = IdOf(action);
+  if (!IsWrite(action)) return Change(ActionDone{.action = id});
+  const auto before = observed_.memory.retries.find(id);
   const bool is_repeated =
       before != observed_.memory.retries.end() && !before->second.written.empty();
   const bool is_undone = is_repeated && !changed_nothing;
   const bool was_told = is_repeated && !before->second.undone.empty();
-  Change(ActionDone{.action = name,
+  Change(ActionDone{.action = id,
                     .concern = ConcernOf(action),
                     .content = ContentOf(action),
                     .spread = SpreadOf(observed_.uid),
                     .undone = is_undone ? DescribeUndoing(action, observed_) : ""});
-  tried_.insert(name);
-  const std::string& undone = observed_.memory.retries.at(name).undone;
+  tried_.insert(id);
+  const std::string& undone = observed_.memory.retries.at(id).undone;
   if (undone.empty() || was_told) return;
   reconciler_.logger_.Warning("Another client undoes the writes of the controller",
                               {{"domain", DomainName()}, {"uid", observed_.uid}, {"help", undone}});
@@ -375,7 +378,7 @@ void ReconcilePass::Finish() {
   outcome_.requeue_after = status_->requeue_after;
   waits_for_room_ = waits_for_room_ || status_->waits_for_room;
   if (const std::optional<NameTaken>& taken = status_->obstacle) {
-    const std::string action = Describe(Create{.kind = taken->kind, .key = taken->key});
+    const ActionId action = IdOf(Create{.kind = taken->kind, .key = taken->key});
     const auto retry = observed_.memory.retries.find(action);
     const bool is_waiting = retry != observed_.memory.retries.end() && retry->second.until > now;
     TryAgain({.action = action,

@@ -69,7 +69,7 @@ class ReconcilePass {
   void BeginStatus();
   void StartStep(Step step);  // Puts its actions in flight.
   // With --dry-run: logs the write, unless the previous pass wanted it as well.
-  void TellOnce(const std::string& action);
+  void TellOnce(const Action& action);
   std::string DomainName() const;
   // Returns whether the action may start now. False if it waits for a back-off, or for an action
   // that must come first.
@@ -99,7 +99,7 @@ class ReconcilePass {
   bool decide_again_ = false;     // An action found evidence since the last decision.
   bool waits_for_room_ = false;   // Too many cliques of the cluster are in a rollout.
   bool lacks_finalizer_ = false;  // The finalizer could not be stored, so no child may be created.
-  std::set<std::string> tried_;   // Actions that failed in this pass, or were not due yet.
+  std::set<ActionId> tried_;      // Actions that failed in this pass, or were not due yet.
   // Time of the last write of each clique in this pass. Memory gets it only at the end: writes of a
   // clique in one pass do not wait for each other, and count as one.
   std::map<std::string, base::Clock::TimePoint> cliques_written_;
@@ -108,8 +108,8 @@ class ReconcilePass {
   std::vector<Expectation> expectations_;
   std::map<Kind, Expectation> unseen_;
   // With --dry-run: the writes of this pass; `told_` has those of the previous pass.
-  std::set<std::string> wanted_;
-  std::set<std::string> told_;
+  std::set<ActionId> wanted_;
+  std::set<ActionId> told_;
 };
 
 }  // namespace compute_domain

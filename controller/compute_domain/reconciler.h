@@ -71,7 +71,7 @@ class Reconciler {
     base::Clock::TimePoint expect_until = {};
     // Last write of each child kind that the cache had not shown by `expect_until`.
     std::map<Kind, Expectation> unseen = {};
-    std::set<std::string> told = {};  // With --dry-run: the writes that the last pass wanted.
+    std::set<ActionId> told = {};  // With --dry-run: the writes that the last pass wanted.
   };
 
   // Records that a permission is missing, or is granted. Logs it if that is new.

@@ -1618,11 +1618,12 @@ TEST(LiveRead, REV3_F3_CliquesThatWereReadReplaceThoseOfACacheThatIsBehind) {
       {"nothing is known", false, [](Observed&) {}},
       {"its watch is broken", true,
        [](Observed& o) { o.facts.views.problems[Kind::kDaemonPod] = "503 ServiceUnavailable"; }},
-      {"a write was a conflict", true, [&](Observed& o) { o.memory.retries["a"] = conflict; }},
+      {"a write was a conflict", true,
+       [&](Observed& o) { o.memory.retries[ActionId()] = conflict; }},
       {"a write was refused", false,
-       [](Observed& o) { o.memory.retries["a"] = {.concern = Concern::kMembership}; }},
+       [](Observed& o) { o.memory.retries[ActionId()] = {.concern = Concern::kMembership}; }},
       {"status was a conflict", false, [](Observed& o) {
-         o.memory.retries["a"] = {.concern = Concern::kStatus, .is_conflict = true};
+         o.memory.retries[ActionId()] = {.concern = Concern::kStatus, .is_conflict = true};
        }}};
   for (const auto& [what, is_behind, change] : rows) {
     SCOPED_TRACE(what);

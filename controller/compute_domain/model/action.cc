@@ -69,6 +69,34 @@ std::string Describe(const Action& action) {
       action);
 }
 
+ActionId IdOf(const Action& action) {
+  const auto of = [&](Kind kind, kube::ObjectKey key) {
+    return ActionId{.type = action.index(), .kind = kind, .key = std::move(key)};
+  };
+  return std::visit(
+      Overload{
+          [&](const Create& create) { return of(create.kind, create.key); },
+          [&](const Delete& remove) { return of(remove.kind, remove.key); },
+          [&](const ReplaceDaemon& replace) { return of(Kind::kDaemonPod, replace.key); },
+          [&](const WriteFinalizers& write) { return of(write.kind, write.object.key); },
+          [&](const WriteClique& write) { return of(Kind::kClique, write.clique.key); },
+          [&](const WritePodTemplate& write) { return of(Kind::kDaemonSet, write.daemon_set.key); },
+          [&](const WriteIdentity& write) { return of(write.kind, write.object.key); },
+          [&](const RemoveNodeLabel& remove) { return of(Kind::kNode, {.name = remove.node}); },
+          [&](const RestoreNodeLabel& restore) { return of(Kind::kNode, {.name = restore.node}); },
+          [&](const WriteStatus& write) { return of(Kind::kComputeDomain, write.domain.key); },
+          [&](const ReadOwner& read) {
+            return of(Kind::kComputeDomain, read.key.value_or(kube::ObjectKey()));
+          },
+          [&](const ReadPodConditions& read) { return of({}, {.ns = read.ns}); },
+          [&](const ReadUses& read) { return of({}, {.ns = read.ns}); },
+          [&](const ReadDaemonSetEvents& read) { return of(Kind::kDaemonSet, read.daemon_set); },
+          [&](const ReadClaims& read) { return of(Kind::kClaim, {.ns = read.ns}); },
+          [&](const ReadTaken& read) { return of(read.kind, read.key); },
+          [&](const auto& /*of the domain, and without a name*/) { return of({}, {}); }},
+      action);
+}
+
 bool IsWrite(const Action& action) {
   return !std::holds_alternative<ReadOwner>(action) &&
          !std::holds_alternative<ReadChildren>(action) &&

@@ -137,9 +137,9 @@ using Step = std::vector<Action>;  // Its actions may be sent in parallel.
 
 Concern ConcernOf(const Action& action);
 
-// Returns a description such as "create DaemonSet cdom-system/x", for errors and logs. It is also
-// the key of the action's retries.
+// Returns a description such as "create DaemonSet cdom-system/x", for errors and logs.
 std::string Describe(const Action& action);
+ActionId IdOf(const Action& action);
 bool IsWrite(const Action& action);
 // Returns a hash of what the action writes, without versions and times, to notice that the same is
 // to be written again. The same for all actions that write no content, such as Delete.

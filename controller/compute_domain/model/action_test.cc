@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 namespace compute_domain {
 namespace {
 
@@ -48,8 +50,10 @@ TEST(Action, EachIsDescribedAndBelongsToItsConcern) {
       {ReadTaken{.kind = Kind::kDaemonSet, .key = key}, "get DaemonSet n/a", Concern::kChildren,
        false},
   };
+  std::set<ActionId> ids;
   for (const Row& row : rows) {
     EXPECT_EQ(Describe(row.action), row.says);
+    EXPECT_TRUE(ids.insert(IdOf(row.action)).second) << row.says;
     EXPECT_EQ(ConcernOf(row.action), row.concern) << row.says;
     EXPECT_EQ(IsWrite(row.action), row.is_write) << row.says;
   }

@@ -82,6 +82,14 @@ struct RenderedHashes {
   std::string daemon_template = {};
 };
 
+// Which action on which object. Two actions with the same ID differ only in content.
+struct ActionId {
+  std::size_t type = 0;  // Index in the variant Action.
+  Kind kind = {};
+  kube::ObjectKey key = {};
+  friend auto operator<=>(const ActionId&, const ActionId&) = default;
+};
+
 // Content that an action wrote.
 struct Written {
   std::size_t content = 0;  // ContentOf() the action.
@@ -185,7 +193,7 @@ struct Memory {
   std::optional<base::Clock::TimePoint> creation_trouble_read = {};
   // Reasons of the Events that were sent about pending pods, by the pod's UID.
   std::map<kube::Uid, std::string> event_reasons = {};
-  std::map<std::string, Retry> retries = {};  // Key: Describe() of the action.
+  std::map<ActionId, Retry> retries = {};
 };
 
 // After this time without a retry, a failure counts as the first one again, and so does a write.
@@ -244,7 +252,7 @@ struct EventsSent {
 };
 // The action is not sent again before a back-off is over.
 struct ActionDelayed {
-  std::string action = {};            // Describe() of the action, here and below.
+  ActionId action = {};
   bool is_waiting = false;            // Waits for an earlier back-off. Only `until` is set then.
   base::Clock::TimePoint until = {};  // When it is due. The earliest time: as it is.
   Concern concern = {};
@@ -257,7 +265,7 @@ struct ActionDelayed {
   std::optional<NameTaken> taken = {};
 };
 struct ActionDone {
-  std::string action = {};
+  ActionId action = {};
   Concern concern = {};
   std::optional<std::size_t> content = {};  // ContentOf() the action. Empty for a read.
   double spread = 0;                        // As above.

@@ -61,7 +61,7 @@ base::Result<void> HandleDeleteReply(const Remove& action, const Reply& reply, A
   }
   if (!*exists) return HandleReply(action, http::Response{.status = 200}, to);
   // Another writer may be in the way once. A person must know of what refuses again.
-  const auto retry = to.observed.memory.retries.find(Describe(action));
+  const auto retry = to.observed.memory.retries.find(IdOf(action));
   const bool is_again = retry != to.observed.memory.retries.end() && retry->second.HasFailed();
   if (is_again) error.code = base::ErrorCode::kForbidden;
   return tl::unexpected(std::move(error));

@@ -52,7 +52,7 @@ bool HasOnlyUsersTemplates(const Observed& observed) {
 // Returns whether the action failed, or was undone, several times in a row.
 bool WasInVain(const Observed& observed, const Action& action) {
   constexpr std::chrono::seconds kDelay{1};
-  const auto retry = observed.memory.retries.find(Describe(action));
+  const auto retry = observed.memory.retries.find(IdOf(action));
   return retry != observed.memory.retries.end() &&
          std::max(retry->second.backoff.delay(), retry->second.pace.delay()) >= kDelay;
 }

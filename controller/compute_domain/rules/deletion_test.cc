@@ -876,7 +876,7 @@ TEST(PlanDeletion, REV4_K4_DomainWhoseNodesCannotBeReadCountsAsUsed) {
   EXPECT_EQ(Actions<ReadNodes>(PlanFor(observed)).size(), 1U);
   EXPECT_FALSE(PlanFor(observed).status) << "that read decides";
   const std::vector<Action> proof = PlanNodeProof(observed);
-  observed.memory.retries[Describe(proof.front())] = {.concern = Concern::kReads};
+  observed.memory.retries[IdOf(proof.front())] = {.concern = Concern::kReads};
   const Plan plan = PlanFor(observed);
   EXPECT_EQ(Actions<ReadNodes>(plan).size(), 1U);
   EXPECT_TRUE(plan.status);
@@ -887,7 +887,7 @@ TEST(FindRemains, REV3_H1_LabelThatComesBackIsNamedWithThePodsItComesBackFor) {
   observed.evidence.children->daemon_pods.clear();
   observed.evidence.children->claims.clear();
   Retry& retry =
-      observed.memory.retries[Describe(RemoveNodeLabel{.node = "node-0", .domain = observed.uid})];
+      observed.memory.retries[IdOf(RemoveNodeLabel{.node = "node-0", .domain = observed.uid})];
   EXPECT_TRUE(FindRemains(observed).empty()) << "it was removed once";
   const base::BackoffPolicy second = {.first = seconds(1), .most = seconds(1)};
   (void)retry.backoff.Next(second);
@@ -926,8 +926,7 @@ TEST(MayRelease, REV3_F17_TemplateIsLeftToTheGarbageCollectorOnlyIfItEndsWithIts
     observed.evidence.children->templates = {found};
     EXPECT_FALSE(MayRelease(observed)) << "its deletion was not tried";
     Retry& retry =
-        observed.memory
-            .retries[Describe(Delete{.kind = Kind::kClaimTemplate, .key = found.meta.key})];
+        observed.memory.retries[IdOf(Delete{.kind = Kind::kClaimTemplate, .key = found.meta.key})];
     EXPECT_FALSE(MayRelease(observed)) << "it may pass";
     const base::BackoffPolicy second = {.first = seconds(1), .most = seconds(1)};
     (void)retry.backoff.Next(second);

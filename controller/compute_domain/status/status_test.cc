@@ -1832,14 +1832,14 @@ TEST(DecideStatus, FailureMatters_OnlyWhereAChildThatIsNeededIsMissing) {
     const bool makes = concern == Concern::kFinalizer || concern == Concern::kChildren;
     EXPECT_EQ(fixtures::ReasonOf(StatusOf(observed), "Provisioned"),
               makes ? "Forbidden" : "ChildrenMissing");
-    observed.memory.retries.at("act").is_wanted = false;
+    observed.memory.retries.at(fixtures::kAct).is_wanted = false;
     EXPECT_EQ(fixtures::ReasonOf(StatusOf(observed), "Provisioned"), "ChildrenMissing");
   }
   Observed twice = Converged();
   fixtures::Fail(twice, Concern::kLabels, refused);
-  twice.memory.retries["more"] = {.concern = Concern::kLabels,
-                                  .failure = std::make_shared<Failure>(refused)};
-  twice.memory.retries["silent"] = {.concern = Concern::kLabels};
+  twice.memory.retries[{.type = 1}] = {.concern = Concern::kLabels,
+                                       .failure = std::make_shared<Failure>(refused)};
+  twice.memory.retries[{.type = 2}] = {.concern = Concern::kLabels};
   EXPECT_TRUE(MessageOf(StatusOf(twice), "Provisioned").ends_with(" Not done yet: no"));
 }
 
