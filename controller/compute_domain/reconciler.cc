@@ -66,7 +66,7 @@ void Reconciler::AddSurveys(Observed& observed) const {
     });
     observed.others.surveys = surveyor.Take();
   }
-  if (NeedsCapacity(observed)) observed.others.capacity = *CountCapacity();
+  if (NeedsCapacity(observed)) observed.others.capacity = CountCapacity();
 }
 
 void Reconciler::VisitNodes(const NodeVisitor& visit) const {

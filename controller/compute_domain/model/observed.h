@@ -85,6 +85,10 @@ struct CliqueCapacity {
 };
 // Key: clique; "" for nodes without fabric.
 using CliqueCapacities = std::map<std::string, CliqueCapacity>;
+inline std::shared_ptr<const CliqueCapacities> NoCapacity() {
+  static const auto none = std::make_shared<const CliqueCapacities>();
+  return none;
+}
 
 // Facts about a node that are not in its Node object.
 struct NodeContext {
@@ -126,8 +130,9 @@ struct OtherDomains {
   std::map<std::string, std::set<std::string>> in_clique = {};
   // While pods find no channel: one for all that may run on the same nodes.
   std::vector<NodeSurvey> surveys = {};
-  // Capacity of the whole cluster, while pods are pending and the scheduler has said why.
-  CliqueCapacities capacity = {};
+  // Capacity of the whole cluster, while pods are pending and the scheduler has said why. All
+  // domains share it. Never null.
+  std::shared_ptr<const CliqueCapacities> capacity = NoCapacity();
 };
 
 struct Observed {

@@ -521,7 +521,8 @@ TEST(DecideStatus, G12_MembersOfTwoCliquesAreCountedUnlessThatIsMeant) {
       {"no clique could have them all",
        [](Observed& o) {
          Spread(o);
-         o.others.capacity = {{"", {.free = 9}}, {kCliqueId, {.held = 2}}, {"c", {.free = 1}}};
+         fixtures::EditCapacity(o) = {
+             {"", {.free = 9}}, {kCliqueId, {.held = 2}}, {"c", {.free = 1}}};
        },
        "True", "SpansCliques",
        "All 3/3 members are ready. Members in use are in 2 cliques" + kTwoCliques +
@@ -530,7 +531,7 @@ TEST(DecideStatus, G12_MembersOfTwoCliquesAreCountedUnlessThatIsMeant) {
       {"a clique could have them all",
        [](Observed& o) {
          Spread(o);
-         o.others.capacity = {{kCliqueId, {.free = 1, .held = 2}}};
+         fixtures::EditCapacity(o) = {{kCliqueId, {.free = 1, .held = 2}}};
        },
        "True", "SpansCliques",
        "All 3/3 members are ready. Members in use are in 2 cliques" + kTwoCliques +

@@ -79,7 +79,7 @@ int FreeFor(const Observed& observed, const CliqueCapacity& clique) {
 std::map<std::string, NodeSurvey::InClique> CliquesFor(const Observed& observed,
                                                        const NodeSurvey* survey) {
   std::map<std::string, NodeSurvey::InClique> cliques;
-  for (const auto& [id, count] : observed.others.capacity) {
+  for (const auto& [id, count] : *observed.others.capacity) {
     if (id.empty()) continue;
     NodeSurvey::InClique& clique = cliques[id];
     clique = {.nodes = NodesOf(count), .free = count.free + count.reserved};
@@ -176,7 +176,7 @@ bool NeedsCapacity(const Observed& observed) {
 
 std::string DescribeCapacity(const Observed& observed) {
   std::vector<std::tuple<int, std::string, std::string>> cliques;  // Negated free nodes, id, text.
-  for (const auto& [clique, count] : observed.others.capacity) {
+  for (const auto& [clique, count] : *observed.others.capacity) {
     if (clique.empty()) continue;
     const int unheld = count.free + count.reserved;
     const int free = FreeFor(observed, count);

@@ -104,9 +104,9 @@ Observed Placed(int waiting, int free) {
     observed.memory.scheduler_messages[pod] =
         "Unschedulable: node(s) didn't match pod affinity rules";
   }
-  observed.others.capacity = {{"", {.free = 9}},
-                              {kCliqueId, {.free = free, .held = 2, .unusable = 1}},
-                              {kOtherCliqueId, {.free = 5}}};
+  fixtures::EditCapacity(observed) = {{"", {.free = 9}},
+                                      {kCliqueId, {.free = free, .held = 2, .unusable = 1}},
+                                      {kOtherCliqueId, {.free = 5}}};
   return observed;
 }
 
@@ -119,7 +119,7 @@ TEST(SayRooms, G22_FreeNodesAreSaidByCliqueTheMostFirst) {
 
 TEST(SayRooms, G26_CliqueThatAnotherDomainKeepsToItselfHasNoRoomForAPlacedDomain) {
   Observed observed = Placed(2, 1);
-  CliqueCapacity& kept = observed.others.capacity[kOtherCliqueId];
+  CliqueCapacity& kept = fixtures::EditCapacity(observed)[kOtherCliqueId];
   kept = {.reserved = 5,
           .unusable = 1,
           .placement = {.domains = {fixtures::kOtherUid}, .exclusive = fixtures::kOtherUid}};
@@ -139,13 +139,13 @@ TEST(SayRooms, G26_CliqueThatAnotherDomainKeepsToItselfHasNoRoomForAPlacedDomain
 
 TEST(SayRooms, G26_CliqueWithAnotherPlacedDomainHasNoRoomForAnExclusiveOne) {
   Observed observed = Placed(2, 1);
-  observed.others.capacity[kOtherCliqueId].placement.domains = {fixtures::kOtherUid};
+  fixtures::EditCapacity(observed)[kOtherCliqueId].placement.domains = {fixtures::kOtherUid};
   EXPECT_NE(DescribeCapacity(observed).find(kOtherCliqueId + " 5 of 5"), std::string::npos);
   observed.domain->placement = std::string(api::kPlacementExclusive);
   EXPECT_NE(DescribeCapacity(observed).find(kOtherCliqueId + " 0 of 5 (5 reserved)"),
             std::string::npos);
   // Of its own it is as good as free.
-  observed.others.capacity[kOtherCliqueId].placement.domains = {observed.uid};
+  fixtures::EditCapacity(observed)[kOtherCliqueId].placement.domains = {observed.uid};
   EXPECT_NE(DescribeCapacity(observed).find(kOtherCliqueId + " 5 of 5,"), std::string::npos);
 }
 
@@ -185,7 +185,7 @@ TEST(FindFullClique, G22_PodsThatCannotFollowTheFirstOnesIntoTheirCliqueAreToldS
 
 TEST(FindFullClique, REV3_W6_OfCliquesWithRoom_TheFirstIsNamed) {
   Observed observed = Placed(2, 1);
-  observed.others.capacity["z"] = {.free = 9};
+  fixtures::EditCapacity(observed)["z"] = {.free = 9};
   EXPECT_TRUE(FindFullClique(observed)->message.ends_with("such as " + kOtherCliqueId + "."));
 }
 
@@ -204,11 +204,11 @@ TEST(FindFullClique, REV3_W6_JobThatNoCliqueCanHold_IsToldSo) {
 
 TEST(FindFullClique, REV3_W6_JobThatNoOtherCliqueCanHoldNow_Waits) {
   Observed observed = Placed(2, 1);
-  observed.others.capacity[kOtherCliqueId] = {.free = 3, .held = 2};
+  fixtures::EditCapacity(observed)[kOtherCliqueId] = {.free = 3, .held = 2};
   EXPECT_EQ(AdviceFor(observed), "Wait for nodes there: no other clique has 4 free nodes now.");
   observed = Placed(2, 1);
-  observed.others.capacity[kOtherCliqueId].placement = {.domains = {fixtures::kOtherUid},
-                                                        .exclusive = fixtures::kOtherUid};
+  fixtures::EditCapacity(observed)[kOtherCliqueId].placement = {.domains = {fixtures::kOtherUid},
+                                                                .exclusive = fixtures::kOtherUid};
   EXPECT_EQ(AdviceFor(observed), "Wait for nodes there: no other clique has 4 free nodes now.")
       << "another domain has it to itself";
 }
@@ -246,7 +246,7 @@ TEST(FindFullClique, G22_CliqueWithRoomForAllThatWaitIsNotFull) {
 TEST(FindFullClique, G26_NodesOfTheCliqueThatADomainHasToItselfAreFreeForItsPods) {
   Observed observed = Placed(2, 0);
   observed.domain->placement = std::string(api::kPlacementExclusive);
-  CliqueCapacity& own = observed.others.capacity[kCliqueId];
+  CliqueCapacity& own = fixtures::EditCapacity(observed)[kCliqueId];
   own.reserved = 2;
   own.placement = {.domains = {observed.uid}, .exclusive = observed.uid};
   EXPECT_FALSE(FindFullClique(observed));
@@ -263,7 +263,8 @@ TEST(FindFullClique, OnlyOneCliqueThatWasAskedForCanBeFull) {
          for (auto& [name, node] : o.nodes) node.clique.clear();
        }},
       {"its nodes are unknown", [](Observed& o) { o.nodes.clear(); }},
-      {"nobody counted it", [](Observed& o) { o.others.capacity.erase(fixtures::kCliqueId); }},
+      {"nobody counted it",
+       [](Observed& o) { fixtures::EditCapacity(o).erase(fixtures::kCliqueId); }},
   };
   for (const auto& [what, change] : rows) {
     SCOPED_TRACE(what);
@@ -315,7 +316,7 @@ TEST(DecideStatus, G22_DomainThatDoesNotFitSaysSoWithTheFreeNodesByCliqueUntilIt
   EXPECT_EQ(condition("Ready").status, "False");
   EXPECT_EQ(condition("InUse").reason, "NoRoomInClique");
   EXPECT_TRUE(condition("InUse").message.ends_with(kFreeNodes)) << condition("InUse").message;
-  observed.others.capacity[kCliqueId].free = 2;
+  fixtures::EditCapacity(observed)[kCliqueId].free = 2;
   EXPECT_EQ(condition("InUse").reason, "ClaimsReserved");
 }
 

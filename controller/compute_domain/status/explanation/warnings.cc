@@ -57,7 +57,7 @@ std::string HelpToShare(const Observed& observed, int nodes) {
   const std::string label(api::kPlacementLabel);
   const std::string is_meant = label + "=" + std::string(api::kPlacementAny) + " if this is meant.";
   int largest = 0;
-  for (const auto& [clique, count] : observed.others.capacity) {
+  for (const auto& [clique, count] : *observed.others.capacity) {
     if (!clique.empty()) largest = std::max(largest, NodesOf(count));
   }
   if (largest > 0 && largest < nodes) {
