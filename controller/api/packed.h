@@ -7,6 +7,44 @@
 
 namespace api {
 
+inline auto Fields(Member& member) {
+  auto& [node, ip, clique, index, ready] = member;
+  return std::tie(node, ip, clique, index, ready);
+}
+
+inline auto Fields(CliqueSummary& summary) {
+  auto& [id, members, ready] = summary;
+  return std::tie(id, members, ready);
+}
+
+inline auto Fields(DomainStatus& found) {
+  auto& [status, nodes, generation, conditions, members, cliques] = found;
+  return std::tie(status, nodes, generation, conditions, members, cliques);
+}
+
+inline auto Fields(ComputeDomain& domain) {
+  auto& [meta, has_spec, num_nodes, template_name, allocation_mode, deletion_grace, paused,
+         daemon_roll, placement_group, gpus, gpu_class, placement, unknown_keys, status,
+         foreign_write, last_writer, last_status_writer] = domain;
+  return std::tie(meta, has_spec, num_nodes, template_name, allocation_mode, deletion_grace, paused,
+                  daemon_roll, placement_group, gpus, gpu_class, placement, unknown_keys, status,
+                  foreign_write, last_writer, last_status_writer);
+}
+
+inline auto Fields(ImexReport& report) {
+  auto& [index, state, version, started, restarts, in_use, unreachable, unreachable_count,
+         peers_known, peers_unanswered] = report;
+  return std::tie(index, state, version, started, restarts, in_use, unreachable, unreachable_count,
+                  peers_known, peers_unanswered);
+}
+
+inline auto Fields(DaemonPod& pod) {
+  auto& [meta, domain, node, ip, clique, ready, terminal, trouble, controller_writes, has_own_names,
+         template_hash, started, imex] = pod;
+  return std::tie(meta, domain, node, ip, clique, ready, terminal, trouble, controller_writes,
+                  has_own_names, template_hash, started, imex);
+}
+
 inline auto Fields(DaemonSet& set) {
   auto& [meta, domain, template_hash, template_generation, has_own_names, last_writer] = set;
   return std::tie(meta, domain, template_hash, template_generation, has_own_names, last_writer);

@@ -48,7 +48,7 @@ std::optional<double> ValueOf(std::string_view status) {
 // Returns the number of ready members whose node is expected to leave.
 double LeavingMembers(const DomainView& view, const std::vector<std::string>& taints) {
   std::set<std::string_view> ready;
-  for (const api::Member& member : view.domain->status.nodes) {
+  for (const api::Member& member : view.domain.status.nodes) {
     if (member.ready) ready.insert(member.node);
   }
   return static_cast<double>(std::ranges::count_if(view.nodes, [&](const auto& node) {
@@ -58,7 +58,7 @@ double LeavingMembers(const DomainView& view, const std::vector<std::string>& ta
 
 // If a domain sets no number of nodes, it expects the nodes that its pods were given.
 double ExpectedMembers(const DomainView& view) {
-  const std::int64_t asked = view.domain->num_nodes;
+  const std::int64_t asked = view.domain.num_nodes;
   return static_cast<double>(asked > 0 ? asked : static_cast<std::int64_t>(view.nodes.size()));
 }
 
@@ -84,7 +84,7 @@ class Families {
 
 void AddDomain(const DomainView& view, base::Clock::WallTime now, const SeriesLabels& labels,
                Families& families) {
-  const ComputeDomain& domain = *view.domain;
+  const ComputeDomain& domain = view.domain;
   families.Add("cdom_domain_ready", "1 if status.status is Ready", labels,
                domain.status.status == "Ready" ? 1 : 0);
   families.Add("cdom_domain_members_expected",
@@ -153,7 +153,7 @@ void AddWaiting(const DomainView& view, base::Clock::WallTime now, const SeriesL
   double waiting = 0;
   std::optional<double> longest;
   for (const auto& claim : view.waiting) {
-    if (claim->meta.key.ns != view.domain->meta.key.ns || claim->admin_access) continue;
+    if (claim->meta.key.ns != view.domain.meta.key.ns || claim->admin_access) continue;
     waiting += 1;
     longest = std::max(longest, SecondsBetween(claim->meta.creation_timestamp, now));
   }
@@ -266,7 +266,6 @@ void DomainMetrics::Sample(bool leads) {
     state_.With([](State& state) { state = {}; });
     return;
   }
-  const std::vector<HeldNodes> all = sources_.held();
   const base::Clock::TimePoint now = clock_.Now();
   state_.With([&](State& state) {
     if (!state.leads) {
@@ -274,47 +273,64 @@ void DomainMetrics::Sample(bool leads) {
     }
     const double took = Seconds(now - std::exchange(state.sampled, now));
     std::map<kube::Uid, Totals> totals;  // Of domains that still exist.
-    for (const auto& [domain, nodes] : all) {
-      Totals& next = totals[domain->meta.uid] = state.totals[domain->meta.uid];
-      const double held = took * static_cast<double>(nodes);
+    sources_.versions([&](const kube::ObjectMeta& meta) {
+      Totals& next = totals[meta.uid] = state.totals[meta.uid];
+      if (next.facts.version != meta.resource_version) {
+        const auto domain = sources_.domain(meta.key);
+        if (domain && domain->meta.uid == meta.uid) next.facts = FactsOf(*domain);
+      }
+      const double held = took * static_cast<double>(sources_.count_nodes(meta.uid));
       next.held_node_seconds += held;
-      if (!IsTrue(*domain, api::kConditionInUse)) next.idle_node_seconds += held;
-      ObserveFormation(*domain, next);
-    }
+      if (!next.facts.in_use) next.idle_node_seconds += held;
+      ObserveFormation(next);
+    });
     state.totals = std::move(totals);
   });
 }
 
-void DomainMetrics::ObserveFormation(const ComputeDomain& domain, Totals& totals) {
-  const kube::Condition* members = domain.status.Find(api::kConditionMembersReady);
-  const auto since =
-      members != nullptr ? base::ParseTime(members->last_transition_time) : std::nullopt;
-  if (!since) return;
-  if (members->reason == api::kReasonNoMembers) {
+DomainMetrics::Facts DomainMetrics::FactsOf(const ComputeDomain& domain) {
+  Facts facts = {.version = domain.meta.resource_version};
+  if (const auto* use = domain.status.Find(api::kConditionInUse)) {
+    facts.in_use = use->status == "True";
+    facts.has_no_claims = use->reason == api::kReasonNoClaims;
+  }
+  if (const auto* members = domain.status.Find(api::kConditionMembersReady)) {
+    facts.has_no_members = members->reason == api::kReasonNoMembers;
+    facts.members_ready = members->status == "True";
+    facts.members_since = base::ParseTime(members->last_transition_time);
+  }
+  const auto* shared = domain.status.Find(api::kConditionMemoryShared);
+  if (shared != nullptr && shared->status == "True") {
+    facts.shared_since = base::ParseTime(shared->last_transition_time);
+  }
+  return facts;
+}
+
+void DomainMetrics::ObserveFormation(Totals& totals) {
+  const Facts& facts = totals.facts;
+  if (!facts.members_since) return;
+  if (facts.has_no_members) {
     totals.was_idle = true;
-    const kube::Condition* use = domain.status.Find(api::kConditionInUse);
-    const bool has_no_claims = use != nullptr && use->reason == api::kReasonNoClaims &&
-                               totals.scheduled && clock_.Wall() - *totals.scheduled > kStatusIsNew;
+    const bool has_no_claims =
+        facts.has_no_claims && totals.scheduled && clock_.Wall() - *totals.scheduled > kStatusIsNew;
     // Of pods that have ended, perhaps before a node had the domain's label.
-    if (totals.claimed && (*totals.claimed < *since || has_no_claims)) {
+    if (totals.claimed && (*totals.claimed < *facts.members_since || has_no_claims)) {
       totals.claimed = totals.scheduled = totals.labelled = totals.daemon_ready =
           totals.formed = {};
       totals.has_shared = false;
     }
   }
   if (!totals.claimed) return;
-  if (members->status == "True" && !totals.formed) {
-    totals.formed = *since;
-    if (*since < *totals.claimed) return;
-    time_to_ready_.Observe(Seconds(*since - *totals.claimed));
+  if (facts.members_ready && !totals.formed) {
+    totals.formed = facts.members_since;
+    if (*facts.members_since < *totals.claimed) return;
+    time_to_ready_.Observe(Seconds(*facts.members_since - *totals.claimed));
     ObservePhases(totals);
   }
-  const kube::Condition* shared = domain.status.Find(api::kConditionMemoryShared);
-  if (!totals.formed || totals.has_shared || shared == nullptr || shared->status != "True") return;
-  const auto shares_since = base::ParseTime(shared->last_transition_time);
-  if (!shares_since || *shares_since < *totals.formed) return;
+  if (!totals.formed || totals.has_shared || !facts.shared_since) return;
+  if (*facts.shared_since < *totals.formed) return;
   totals.has_shared = true;
-  ObservePhase("shared", *totals.formed, *shares_since);
+  ObservePhase("shared", *totals.formed, *facts.shared_since);
 }
 
 // A phase begins when the one before ends. One whose end was not seen counts to the next.
@@ -379,8 +395,8 @@ std::vector<MetricFamily> DomainMetrics::Collect() const {
   Families families;
   const base::Clock::WallTime now = clock_.Wall();
   if (const auto capacity = Capacity()) AddRooms(*capacity, families);
-  for (const DomainView& view : sources_.view()) {
-    const kube::ObjectMeta& meta = view.domain->meta;
+  sources_.views([&](const DomainView& view) {
+    const kube::ObjectMeta& meta = view.domain.meta;
     const SeriesLabels labels = {{.name = "namespace", .value = meta.key.ns},
                                  {.name = "name", .value = meta.key.name}};
     AddDomain(view, now, labels, families);
@@ -388,24 +404,24 @@ std::vector<MetricFamily> DomainMetrics::Collect() const {
       families.Add("cdom_domain_memory_shared",
                    "1 if all pods of the domain share memory, 0 if not (its condition "
                    "MemoryShared). Absent while that is unknown",
-                   labels, ValueOf(sources_.memory_shared(*view.domain)));
+                   labels, ValueOf(sources_.memory_shared(view.domain)));
     }
     families.Add("cdom_domain_members_leaving",
                  "Ready members whose node is about to leave (NodeLeaving)", labels,
                  LeavingMembers(view, sources_.leaving_taints));
     AddImex(view, labels, families);
     AddWaiting(view, now, labels, families);
-    AddCliques(*view.domain, labels, families);
+    AddCliques(view.domain, labels, families);
     AddNodes(view, labels, families);
     const auto totals = state.totals.find(meta.uid);
-    if (totals == state.totals.end()) continue;
+    if (totals == state.totals.end()) return;
     families.Add("cdom_domain_held_node_seconds_total",
                  "Sum of the time for which nodes had the domain's label, sampled every 5 s",
                  labels, totals->second.held_node_seconds, MetricType::Counter);
     families.Add("cdom_domain_idle_node_seconds_total",
                  "The part of that time in which no pod held a channel", labels,
                  totals->second.idle_node_seconds, MetricType::Counter);
-  }
+  });
   return families.Take();
 }
 

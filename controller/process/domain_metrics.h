@@ -3,7 +3,8 @@
 // They are computed from the cache at each scrape, so they vanish with the domain. Their number is
 // bounded by the domains, cliques and labelled nodes. Only the leader has them, or sums would count
 // twice. Free nodes per clique cost a pass over all nodes, so they are counted at most every 5 s,
-// by a scrape. Sample() looks only at domains, because it also runs in an idle process.
+// by a scrape. Sample() looks only at domains that changed, because it also runs in an idle
+// process.
 #pragma once
 
 #include <prometheus/collectable.h>
@@ -37,16 +38,10 @@ inline double Seconds(std::chrono::nanoseconds time) {
 
 // A domain, its labelled nodes, its daemons, and its channel claims that wait for a node.
 struct DomainView {
-  std::shared_ptr<const api::ComputeDomain> domain = {};
+  const api::ComputeDomain& domain;
   std::vector<std::shared_ptr<const api::Node>> nodes = {};
   std::vector<std::shared_ptr<const api::DaemonPod>> daemons = {};
   std::vector<std::shared_ptr<const api::ResourceClaim>> waiting = {};
-};
-
-// A domain, and the number of nodes with its label.
-struct HeldNodes {
-  std::shared_ptr<const api::ComputeDomain> domain = {};
-  std::size_t nodes = 0;
 };
 
 // Thread-safe.
@@ -55,9 +50,13 @@ class DomainMetrics final : public prometheus::Collectable {
   using CountCapacity = std::function<std::shared_ptr<const compute_domain::CliqueCapacities>()>;
   // Returns the status of a condition. Empty if it is not known.
   using ReadStatus = std::function<std::string(const api::ComputeDomain&)>;
+  using ViewVisitor = std::function<void(const DomainView& view)>;
   struct Sources {
-    std::function<std::vector<HeldNodes>()> held = {};   // For Sample().
-    std::function<std::vector<DomainView>()> view = {};  // For Collect().
+    // For Sample(): the domains that exist, one of them, and the number of nodes with its label.
+    std::function<void(const compute_domain::Cache::VersionVisitor&)> versions = {};
+    std::function<std::shared_ptr<const api::ComputeDomain>(const kube::ObjectKey&)> domain = {};
+    std::function<std::size_t(const kube::Uid&)> count_nodes = {};
+    std::function<void(const ViewVisitor&)> views = {};  // For Collect().
     CountCapacity capacity = {};                   // For Collect(). Null if nothing is counted.
     ReadStatus memory_shared = {};                 // For Collect(): MemoryShared. May be null.
     std::vector<std::string> leaving_taints = {};  // Taint keys in the form of api::kLeavingTaints.
@@ -83,8 +82,20 @@ class DomainMetrics final : public prometheus::Collectable {
   std::vector<prometheus::MetricFamily> Collect() const override;
 
  private:
+  // What Sample() needs of a domain.
+  struct Facts {
+    std::string version = {};  // The resourceVersion that has them.
+    bool in_use = false;
+    bool has_no_claims = false;
+    bool has_no_members = false;
+    bool members_ready = false;
+    // When MembersReady last changed. Empty if the domain does not have the condition.
+    std::optional<base::Clock::WallTime> members_since = {};
+    std::optional<base::Clock::WallTime> shared_since = {};  // Empty unless MemoryShared is True.
+  };
   // Sums over the life of a domain.
   struct Totals {
+    Facts facts = {};
     double held_node_seconds = 0;
     double idle_node_seconds = 0;
     bool was_idle = false;  // This replica has seen it without members.
@@ -109,7 +120,8 @@ class DomainMetrics final : public prometheus::Collectable {
   // Returns the count of the last scrape, if it is recent, otherwise counts again.
   std::shared_ptr<const compute_domain::CliqueCapacities> Capacity() const;
 
-  void ObserveFormation(const api::ComputeDomain& domain, Totals& totals);
+  static Facts FactsOf(const api::ComputeDomain& domain);
+  void ObserveFormation(Totals& totals);
   void ObservePhases(const Totals& totals);
   void ObservePhase(const char* phase, base::Clock::WallTime from, base::Clock::WallTime to);
 

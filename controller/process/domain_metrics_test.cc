@@ -28,16 +28,16 @@ class DomainMetricsTest : public ::testing::Test {
   DomainMetricsTest() { Show(fixtures::MakeDomain(), {"node-0", "node-1"}); }
 
   void Show(api::ComputeDomain domain, const std::vector<std::string>& nodes) {
-    DomainView view = {.domain = std::make_shared<api::ComputeDomain>(std::move(domain))};
+    domain_ = std::move(domain);
+    Change([](api::ComputeDomain&) {});
+    nodes_.clear();
     for (const std::string& node : nodes) {
-      view.nodes.push_back(std::make_shared<api::Node>(fixtures::MakeNode(node)));
+      nodes_.push_back(std::make_shared<api::Node>(fixtures::MakeNode(node)));
     }
-    views_ = {std::move(view)};
   }
   void Change(const std::function<void(api::ComputeDomain&)>& change) {
-    api::ComputeDomain domain = *views_[0].domain;
-    change(domain);
-    views_[0].domain = std::make_shared<api::ComputeDomain>(std::move(domain));
+    change(*domain_);
+    domain_->meta.resource_version = std::to_string(++version_);
   }
 
   std::string Text() const {
@@ -57,7 +57,12 @@ class DomainMetricsTest : public ::testing::Test {
   }
 
   base::ManualClock clock_{fixtures::Now().wall};
-  std::vector<DomainView> views_;
+  // The only domain there is, or none.
+  std::optional<api::ComputeDomain> domain_;
+  int version_ = 0;
+  std::vector<std::shared_ptr<const api::Node>> nodes_;
+  std::vector<std::shared_ptr<const api::DaemonPod>> daemons_;
+  std::vector<std::shared_ptr<const api::ResourceClaim>> waiting_;
   prometheus::Histogram time_to_ready_{prometheus::Histogram::BucketBoundaries{10, 100}};
   prometheus::Registry registry_;
   prometheus::Family<prometheus::Histogram>& phases_ =
@@ -65,23 +70,26 @@ class DomainMetricsTest : public ::testing::Test {
   prometheus::Histogram wait_{prometheus::Histogram::BucketBoundaries{10, 100}};
   std::shared_ptr<const compute_domain::CliqueCapacities> capacity_;
   std::string memory_shared_ = "True";
-  std::vector<HeldNodes> Held() const {
-    std::vector<HeldNodes> held;
-    held.reserve(views_.size());
-    for (const DomainView& view : views_) {
-      held.push_back({.domain = view.domain, .nodes = view.nodes.size()});
-    }
-    return held;
-  }
-  DomainMetrics metrics_{{.held = [this] { return Held(); },
-                          .view = [this] { return views_; },
-                          .capacity = [this] { return capacity_; },
-                          .memory_shared = [this](const auto&) { return memory_shared_; },
-                          .leaving_taints = {"example.com/spot"}},
-                         clock_,
-                         time_to_ready_,
-                         phases_,
-                         wait_};
+  DomainMetrics metrics_{
+      {.versions =
+           [this](const auto& visit) {
+             if (domain_) visit(domain_->meta);
+           },
+       .domain =
+           [this](const auto&) { return std::make_shared<const api::ComputeDomain>(*domain_); },
+       .count_nodes = [this](const auto&) { return nodes_.size(); },
+       .views =
+           [this](const auto& visit) {
+             if (!domain_) return;
+             visit({.domain = *domain_, .nodes = nodes_, .daemons = daemons_, .waiting = waiting_});
+           },
+       .capacity = [this] { return capacity_; },
+       .memory_shared = [this](const auto&) { return memory_shared_; },
+       .leaving_taints = {"example.com/spot"}},
+      clock_,
+      time_to_ready_,
+      phases_,
+      wait_};
 };
 
 TEST_F(DomainMetricsTest, P2_EachDomainSaysHowItIs) {
@@ -157,7 +165,7 @@ TEST_F(DomainMetricsTest, G11_ReadyMembersWhoseNodeIsAboutToGoAreCounted) {
   cordoned.unschedulable = true;
   api::Node tainted = fixtures::MakeNode("node-1");
   tainted.taints = {"example.com/gpu", "example.com/spot"};
-  views_[0].nodes = {std::make_shared<api::Node>(cordoned), std::make_shared<api::Node>(tainted)};
+  nodes_ = {std::make_shared<api::Node>(cordoned), std::make_shared<api::Node>(tainted)};
   EXPECT_EQ(ValueOf("cdom_domain_members_leaving" + kOfTrain), 2);
   Change([](api::ComputeDomain& domain) { domain.status.nodes[0].ready = false; });
   EXPECT_EQ(ValueOf("cdom_domain_members_leaving" + kOfTrain), 1) << "one is lost already";
@@ -184,7 +192,7 @@ TEST_F(DomainMetricsTest, P2_WhatDaemonsReportOfImexIsCountedByAFewStates) {
         report("node-5", {.state = "UNKNOWN", .in_use = true}),
         report("node-6", {.state = "ANYTHING"}), report("node-7", {.state = "ELSE"}), silent,
         ending, ended}) {
-    views_[0].daemons.push_back(std::make_shared<api::DaemonPod>(pod));
+    daemons_.push_back(std::make_shared<api::DaemonPod>(pod));
   }
   const auto count = [&](const std::string& state) {
     return ValueOf(R"(cdom_domain_imex_daemons{namespace="team-a",name="train",state=")" + state +
@@ -209,7 +217,7 @@ TEST_F(DomainMetricsTest, P2_WhatDaemonsReportOfImexIsCountedByAFewStates) {
 }
 
 TEST_F(DomainMetricsTest, DaemonsThatReportNothingHaveNoSeriesOfImex) {
-  views_[0].daemons = {std::make_shared<api::DaemonPod>(fixtures::MakePod("node-0", 0))};
+  daemons_ = {std::make_shared<api::DaemonPod>(fixtures::MakePod("node-0", 0))};
   metrics_.Sample(true);
   EXPECT_EQ(Text().find("cdom_domain_imex"), std::string::npos);
   EXPECT_EQ(Text().find("cdom_node_imex_ready"), std::string::npos);
@@ -231,7 +239,7 @@ TEST_F(DomainMetricsTest, G20_NodeOfADomainSaysItsClique) {
   metrics_.Sample(true);
   api::Node node = fixtures::MakeNode("node-0");
   node.clique = fixtures::kCliqueId;
-  views_[0].nodes = {std::make_shared<api::Node>(node)};
+  nodes_ = {std::make_shared<api::Node>(node)};
   EXPECT_EQ(
       ValueOf(R"(cdom_node_imex_expected{namespace="team-a",name="train",node="node-0",clique=")" +
               fixtures::kCliqueId + "\"}"),
@@ -273,7 +281,7 @@ TEST_F(DomainMetricsTest, G23_PodsThatWaitAreCountedAndHowLongTheFirstHasWaited)
   for (const api::ResourceClaim& made :
        {claim("c", "2026-01-01T11:59:30Z"), elsewhere, administrators,
         claim("d", "2026-01-01T11:59:00Z"), claim("e", "unknown")}) {
-    views_[0].waiting.push_back(std::make_shared<api::ResourceClaim>(made));
+    waiting_.push_back(std::make_shared<api::ResourceClaim>(made));
   }
   EXPECT_EQ(ValueOf("cdom_domain_pods_waiting" + kOfTrain), 3);
   EXPECT_EQ(ValueOf("cdom_domain_wait_age_seconds" + kOfTrain), 60);
@@ -316,7 +324,7 @@ TEST_F(DomainMetricsTest, HeldNodesAddUpAndIdleOnesAreThoseThatNobodyUses) {
 
 TEST_F(DomainMetricsTest, NothingIsLeftOfADomainThatIsGone) {
   metrics_.Sample(true);
-  views_.clear();
+  domain_.reset();
   metrics_.Sample(true);
   EXPECT_EQ(Text(), "");
 }
@@ -502,7 +510,7 @@ TEST_F(FormationTest, REV4_5_IdleDomainHasNoPhases) {
 }
 
 TEST_F(FormationTest, OfADomainThatWasCreatedSinceTheLastSampleIsCounted) {
-  views_.clear();
+  domain_.reset();
   metrics_.Sample(true);
   Claim();
   Show(fixtures::MakeDomain(), {});

@@ -63,25 +63,14 @@ MetricFamily OneOf(const char* name, const char* help, MetricType type, const La
   return {.name = name, .help = help, .type = type, .metric = {Metric(type, labels, value)}};
 }
 
-std::vector<DomainView> ViewOf(const compute_domain::Cache& cache) {
-  std::vector<DomainView> views;
-  for (const auto& domain : cache.Domains()) {
-    const kube::Uid& uid = domain->meta.uid;
-    views.push_back({.domain = domain,
-                     .nodes = cache.LabelledNodes(uid),
-                     .daemons = cache.DaemonPods(uid),
-                     .waiting = cache.WaitingClaims(uid)});
-  }
-  return views;
-}
-
-std::vector<HeldNodes> HeldOf(const compute_domain::Cache& cache) {
-  std::vector<HeldNodes> held;
-  for (auto& domain : cache.Domains()) {
-    const std::size_t nodes = cache.CountLabelledNodes(domain->meta.uid);
-    held.push_back({.domain = std::move(domain), .nodes = nodes});
-  }
-  return held;
+void VisitViews(const compute_domain::Cache& cache, const DomainMetrics::ViewVisitor& visit) {
+  cache.VisitDomains([&](const api::ComputeDomain& domain) {
+    const kube::Uid& uid = domain.meta.uid;
+    visit({.domain = domain,
+           .nodes = cache.LabelledNodes(uid),
+           .daemons = cache.DaemonPods(uid),
+           .waiting = cache.WaitingClaims(uid)});
+  });
 }
 
 // Metrics whose values other objects count.
@@ -127,9 +116,9 @@ class Sources final : public prometheus::Collectable {
   MetricFamily DomainInfo() const {
     double ready = 0;
     double not_ready = 0;
-    for (const auto& domain : sources_.cache.Domains()) {
-      ++(domain->status.status == "Ready" ? ready : not_ready);
-    }
+    sources_.cache.VisitDomains([&](const api::ComputeDomain& domain) {
+      ++(domain.status.status == "Ready" ? ready : not_ready);
+    });
     MetricFamily family = OneOf("nvidia_dra_compute_domain_info",
                                 "ComputeDomains by status.status, as NVIDIA's controller counts "
                                 "them. Every replica serves it",
@@ -157,11 +146,16 @@ Metrics::Metrics(const MetricSources& sources, std::string host, int workers)
                        "it has a node")
                 .Add({}, kFormationBuckets)),
       domains_(std::make_shared<DomainMetrics>(
-          DomainMetrics::Sources{.held = [&cache = sources.cache] { return HeldOf(cache); },
-                                 .view = [&cache = sources.cache] { return ViewOf(cache); },
-                                 .capacity = sources.capacity,
-                                 .memory_shared = sources.memory_shared,
-                                 .leaving_taints = sources.leaving_taints},
+          DomainMetrics::Sources{
+              .versions = [&cache =
+                               sources.cache](const auto& visit) { cache.VisitVersions(visit); },
+              .domain = [&cache = sources.cache](const auto& key) { return cache.Domain(key); },
+              .count_nodes = [&cache = sources.cache](
+                                 const auto& uid) { return cache.CountLabelledNodes(uid); },
+              .views = [&cache = sources.cache](const auto& visit) { VisitViews(cache, visit); },
+              .capacity = sources.capacity,
+              .memory_shared = sources.memory_shared,
+              .leaving_taints = sources.leaving_taints},
           clock_, time_to_ready_,
           Histograms(*registry_, "cdom_domain_formation_phase_seconds",
                      "What each phase took of the time until all members of a domain that was idle "

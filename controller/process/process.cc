@@ -427,19 +427,19 @@ kube::MetricsServerOptions ControllerProcess::MetricsOptions() const {
 std::string ControllerProcess::DescribeDomains() {
   json::Value domains = json::Value::Array();
   const compute_domain::Instant now = {.monotonic = clock_.Now(), .wall = clock_.Wall()};
-  for (const auto& domain : controller_.cache().Domains()) {
-    const auto observed = controller_.reconciler().Gather(domain->meta.uid);
+  controller_.cache().VisitVersions([&](const kube::ObjectMeta& domain) {
+    const auto observed = controller_.reconciler().Gather(domain.uid);
     if (observed.domain) domains.Append(compute_domain::DescribeDomain(observed, now));
-  }
+  });
   return json::Serialize(domains);
 }
 
 std::vector<std::string> ControllerProcess::FindOfOtherMode() {
   std::vector<std::string> names;
-  for (const auto& domain : controller_.cache().Domains()) {
-    const auto observed = controller_.reconciler().Gather(domain->meta.uid);
+  controller_.cache().VisitVersions([&](const kube::ObjectMeta& domain) {
+    const auto observed = controller_.reconciler().Gather(domain.uid);
     std::ranges::move(compute_domain::FindOfOtherMode(observed), std::back_inserter(names));
-  }
+  });
   return names;
 }
 

@@ -106,7 +106,7 @@ typename kube::Store<T>::Handler Report(const Cache::Changed& changed,
 
 template <typename T, template <typename> typename Form>
 void Take(const kube::Store<T, Form>& store, const std::string& uid, std::vector<T>& into) {
-  for (const auto& object : store.ByIndex(uid)) into.push_back(*object);
+  std::ranges::move(store.CopiesByIndex(uid), std::back_inserter(into));
 }
 
 // Returns whether the template may belong to the domain. Any user may label any template. A
@@ -180,7 +180,6 @@ Cache::Cache(const std::vector<std::string>& driver_namespaces, Changed changed,
 }
 
 std::vector<Cache::Watch> Cache::Watches() {
-  constexpr int kNodePage = 100;  // A Node has about 10 KB, so a page has about 1 MB.
   std::vector<Watch> watches = {
       {{.resource = api::kComputeDomains}, &domains_},
       {{.resource = kube::kResourceClaimTemplates,
@@ -192,7 +191,7 @@ std::vector<Cache::Watch> Cache::Watches() {
         .cost_without = "the use of domains is unknown: a deletion waits until no node has the "
                         "domain's label, and daemons are not replaced"},
        &claims_},
-      {{.resource = kube::kNodes, .page_size = kNodePage}, &nodes_},
+      {{.resource = kube::kNodes}, &nodes_},
       {{.resource = kube::kResourceSlices,
         .versions = kube::kDraVersions,
         .field_selector = "spec.driver=" + std::string(api::kDriver),
@@ -275,7 +274,7 @@ void Cache::OnPublisher(const std::string& node) {
   // The first or last node of the cluster affects pods that have no node yet.
   const bool nobody = slice_index_.IsEmpty();
   if (std::exchange(nobody_published_, nobody) == nobody) return;
-  for (const auto& domain : domains_.List()) changed_(domain->meta.uid);
+  VisitVersions([&](const auto& domain) { changed_(domain.uid); });
 }
 
 // Reports the domain of a clique. If the clique gets its first member or loses its last one, also
@@ -336,10 +335,10 @@ std::vector<std::shared_ptr<const api::DaemonPod>> Cache::DaemonPods(const std::
 Observed Cache::Gather(const std::string& uid) const {
   Observed observed;
   observed.uid = uid;
-  for (const auto& domain : domains_.ByIndex(uid)) observed.domain = *domain;
+  for (auto& domain : domains_.CopiesByIndex(uid)) observed.domain = std::move(domain);
   Children& children = observed.children;
-  for (const auto& found : templates_.ByIndex(uid)) {
-    if (MayBeOf(*found, observed)) children.templates.push_back(*found);
+  for (auto& found : templates_.CopiesByIndex(uid)) {
+    if (MayBeOf(found, observed)) children.templates.push_back(std::move(found));
   }
   TakeClaims(observed);
   released_.With([&](const auto& released) {
@@ -349,8 +348,9 @@ Observed Cache::Gather(const std::string& uid) const {
   for (const auto& driver : driver_namespaces_) {
     Take(driver->daemon_sets, uid, children.daemon_sets);
     Take(driver->cliques, uid, children.cliques);
+    Take(driver->daemon_pods, uid, children.daemon_pods);
   }
-  for (const auto& pod : DaemonPods(uid)) children.daemon_pods.push_back(*pod);
+  std::erase_if(children.daemon_pods, [](const auto& pod) { return !RunsDaemon(pod); });
   AddNodes(observed);
   AddCliqueSharers(observed);
   AddReboots(observed);
@@ -360,10 +360,10 @@ Observed Cache::Gather(const std::string& uid) const {
 // Any user may name any domain in a claim. A claim in another namespace counts only if it holds a
 // channel, which the domain's pods then lack.
 void Cache::TakeClaims(Observed& observed) const {
-  for (const auto& claim : claims_.ByIndex(observed.uid)) {
-    const bool holds_channel = claim->has_channel && !claim->consumers.empty();
-    if (holds_channel || Concerns(*claim, observed.uid)) {
-      observed.children.claims.push_back(*claim);
+  for (auto& claim : claims_.CopiesByIndex(observed.uid)) {
+    const bool holds_channel = claim.has_channel && !claim.consumers.empty();
+    if (holds_channel || Concerns(claim, observed.uid)) {
+      observed.children.claims.push_back(std::move(claim));
     }
   }
 }
@@ -376,8 +376,8 @@ std::vector<std::string> Cache::DomainsConcernedBy(const api::ResourceClaim& cla
 
 bool Cache::Concerns(const api::ResourceClaim& claim, const std::string& uid) const {
   const std::string& ns = claim.meta.key.ns;
-  const auto domains = domains_.ByIndex(uid);
-  return domains.empty() || domains.front()->meta.key.ns == ns ||
+  const auto domains = domains_.KeysByIndex(uid);
+  return domains.empty() || domains.front().ns == ns ||
          std::ranges::any_of(driver_namespaces_, [&](const auto& one) { return one->ns == ns; });
 }
 
@@ -387,8 +387,8 @@ void Cache::AddCliqueSharers(Observed& observed) const {
     for (const auto& driver : driver_namespaces_) {
       for (const auto& other : driver->cliques.ByIndex(InCliqueKey(clique.id))) {
         if (other->domain == observed.uid) continue;
-        for (const auto& domain : domains_.ByIndex(other->domain)) {
-          observed.others.in_clique[clique.id].insert(kube::ToString(domain->meta.key));
+        for (const kube::ObjectKey& domain : domains_.KeysByIndex(other->domain)) {
+          observed.others.in_clique[clique.id].insert(kube::ToString(domain));
         }
       }
     }
@@ -422,8 +422,8 @@ void Cache::AddNodes(Observed& observed) const {
     std::string error = slice_index_.FabricErrorOf(name);
     if (!error.empty()) observed.fabric_errors.emplace(name, std::move(error));
     if (node->domain.empty() || node->domain == observed.uid) continue;
-    for (const auto& domain : domains_.ByIndex(node->domain)) {
-      observed.others.domains[node->domain] = kube::ToString(domain->meta.key);
+    for (const kube::ObjectKey& domain : domains_.KeysByIndex(node->domain)) {
+      observed.others.domains[node->domain] = kube::ToString(domain);
     }
   }
 }
@@ -435,13 +435,13 @@ std::vector<api::ResourceClaim> Cache::UnrelatedClaims() const {
 }
 
 std::string Cache::NameOf(const std::string& uid) const {
-  const auto domains = domains_.ByIndex(uid);
-  return domains.empty() ? uid : kube::ToString(domains.front()->meta.key);
+  const auto domains = domains_.KeysByIndex(uid);
+  return domains.empty() ? uid : kube::ToString(domains.front());
 }
 
 std::string Cache::NamespaceOf(const std::string& uid) const {
-  const auto domains = domains_.ByIndex(uid);
-  return domains.empty() ? "" : domains.front()->meta.key.ns;
+  const auto domains = domains_.KeysByIndex(uid);
+  return domains.empty() ? "" : domains.front().ns;
 }
 
 std::vector<std::shared_ptr<const api::ResourceClaim>> Cache::WaitingClaims(
@@ -455,15 +455,15 @@ std::vector<std::shared_ptr<const api::ResourceClaim>> Cache::WaitingClaims(
 
 CliquePlacements Cache::Placements() const {
   CliquePlacements placements;
-  for (const auto& domain : domains_.List()) {
-    if (!IsPlaced(*domain)) continue;
-    for (const auto& node : nodes_.ByIndex(domain->meta.uid)) {
+  VisitDomains([&](const api::ComputeDomain& domain) {
+    if (!IsPlaced(domain)) return;
+    for (const auto& node : nodes_.ByIndex(domain.meta.uid)) {
       if (node->clique.empty()) continue;
       CliquePlacement& placement = placements[node->clique];
-      placement.domains.insert(domain->meta.uid);
-      if (domain->placement == api::kPlacementExclusive) placement.exclusive = domain->meta.uid;
+      placement.domains.insert(domain.meta.uid);
+      if (domain.placement == api::kPlacementExclusive) placement.exclusive = domain.meta.uid;
     }
-  }
+  });
   return placements;
 }
 
@@ -513,12 +513,13 @@ bool Cache::HasCaughtUp(const Expectation& expectation) const {
 
 std::vector<std::string> Cache::DomainUids() const {
   std::set<std::string> uids;
-  for (const auto& domain : domains_.List()) uids.insert(domain->meta.uid);
-  for (const auto& found : templates_.List()) uids.insert(found->domain);
-  for (const auto& node : nodes_.List()) uids.insert(node->domain);
+  const auto add = [&](const auto& object) { uids.insert(object.domain); };
+  VisitVersions([&](const auto& domain) { uids.insert(domain.uid); });
+  templates_.Visit(add);
+  nodes_.Visit(add);
   for (const auto& driver : driver_namespaces_) {
-    for (const auto& set : driver->daemon_sets.List()) uids.insert(set->domain);
-    for (const auto& clique : driver->cliques.List()) uids.insert(clique->domain);
+    driver->daemon_sets.Visit(add);
+    driver->cliques.Visit(add);
   }
   uids.erase("");
   return {uids.begin(), uids.end()};

@@ -66,7 +66,16 @@ class Cache {
 
   // Returns every domain that exists or left objects behind.
   std::vector<std::string> DomainUids() const;
-  std::vector<std::shared_ptr<const api::ComputeDomain>> Domains() const { return domains_.List(); }
+  // Visits the domains that exist, in the order of their names.
+  using DomainVisitor = std::function<void(const api::ComputeDomain& domain)>;
+  void VisitDomains(const DomainVisitor& visit) const { domains_.Visit(visit); }
+  // Visits only their keys, UIDs and resourceVersions.
+  using VersionVisitor = std::function<void(const kube::ObjectMeta& domain)>;
+  void VisitVersions(const VersionVisitor& visit) const { domains_.VisitIdentities(visit); }
+  // Returns null if it does not exist.
+  std::shared_ptr<const api::ComputeDomain> Domain(const kube::ObjectKey& key) const {
+    return domains_.Get(key);
+  }
   // Returns "namespace/name" of the domain, or its UID if it does not exist.
   std::string NameOf(const std::string& uid) const;
   // Returns the namespace of the domain. Empty if it does not exist.
@@ -90,7 +99,7 @@ class Cache {
     DriverNamespace(std::string name, Cache& cache, base::Logger& logger);
     const std::string ns;
     kube::Store<api::DaemonSet, kube::PackedForm> daemon_sets;
-    kube::Store<api::DaemonPod> daemon_pods;
+    kube::Store<api::DaemonPod, kube::PackedForm> daemon_pods;
     kube::Store<api::Clique> cliques;
   };
 
@@ -118,7 +127,7 @@ class Cache {
   const Changed changed_;
   Allocated allocated_;
   Progressed progressed_;
-  kube::Store<api::ComputeDomain> domains_;
+  kube::Store<api::ComputeDomain, kube::PackedForm> domains_;
   kube::Store<api::ResourceClaimTemplate, kube::PackedForm> templates_;
   kube::Store<api::ResourceClaim, kube::PackedForm> claims_;
   kube::Store<api::Node, kube::PackedForm> nodes_;

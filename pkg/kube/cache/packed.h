@@ -1,6 +1,7 @@
 // The two forms in which a Store holds objects: shared or packed.
 //
-// A form has key(), by which the Store sorts, and Open(), which returns the object to a reader.
+// A form has key(), by which the Store sorts, Open(), which returns the object to a reader, Copy(),
+// for readers that change it, and Identity(), which has only key, UID and resourceVersion.
 // Copies of a form are cheap, because they share the data.
 #pragma once
 
@@ -9,6 +10,7 @@
 #include <concepts>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -33,6 +35,11 @@ class SharedForm {
   explicit SharedForm(T object) : object_(std::make_shared<const T>(std::move(object))) {}
   KeyView key() const { return {object_->meta.key.ns, object_->meta.key.name}; }
   std::shared_ptr<const T> Open() const { return object_; }
+  T Copy() const { return *object_; }
+  ObjectMeta Identity() const {
+    const ObjectMeta& meta = object_->meta;
+    return {.key = meta.key, .uid = meta.uid, .resource_version = meta.resource_version};
+  }
 
  private:
   std::shared_ptr<const T> object_;
@@ -44,11 +51,16 @@ inline auto Fields(OwnerReference& owner) {
   auto& [api_version, kind, name, uid, controller] = owner;
   return std::tie(api_version, kind, name, uid, controller);
 }
+// Begins with the fields of Identity().
 inline auto Fields(ObjectMeta& meta) {
   auto& [key, uid, version, generation, deleting, deleted_at, created_at, finalizers, owners,
          is_whole] = meta;
   return std::tie(key, uid, version, generation, deleting, deleted_at, created_at, finalizers,
                   owners, is_whole);
+}
+inline auto Fields(Condition& condition) {
+  auto& [type, status, reason, message, generation, transition] = condition;
+  return std::tie(type, status, reason, message, generation, transition);
 }
 
 namespace packing {
@@ -81,6 +93,11 @@ class Packer {
   void operator()(std::vector<T>& values) {
     Number(values.size());
     for (T& value : values) (*this)(value);
+  }
+  template <typename T>
+  void operator()(std::optional<T>& value) {
+    Number(value ? 1 : 0);
+    if (value) (*this)(*value);
   }
   const std::string& bytes() const { return bytes_; }
 
@@ -147,6 +164,14 @@ class Unpacker {
     values.resize(Number());
     for (T& value : values) (*this)(value);
   }
+  template <typename T>
+  void operator()(std::optional<T>& value) {
+    if (Number() == 0) {
+      value.reset();
+    } else {
+      (*this)(value.emplace());
+    }
+  }
   // Returns the ObjectKey at the start. The view lives as long as the bytes.
   KeyView Key() {
     const std::string_view ns = Take(Number() >> 1U);
@@ -203,6 +228,19 @@ class PackedForm {
     auto object = std::make_shared<T>();
     packing::Unpacker(bytes_.get())(*object);
     return object;
+  }
+  T Copy() const {
+    T object;
+    packing::Unpacker(bytes_.get())(object);
+    return object;
+  }
+  ObjectMeta Identity() const {
+    ObjectMeta meta;
+    packing::Unpacker unpack(bytes_.get());
+    unpack(meta.key);
+    unpack(meta.uid);
+    unpack(meta.resource_version);
+    return meta;
   }
 
  private:

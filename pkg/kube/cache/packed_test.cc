@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,12 +15,13 @@ struct Thing {
   std::string text = {};
   std::vector<std::string> texts = {};
   int number = 0;
+  std::optional<std::string> choice = {};
   friend bool operator==(const Thing&, const Thing&) = default;
 };
 
 auto Fields(Thing& thing) {
-  auto& [meta, text, texts, number] = thing;
-  return std::tie(meta, text, texts, number);
+  auto& [meta, text, texts, number, choice] = thing;
+  return std::tie(meta, text, texts, number, choice);
 }
 
 const std::string kUid = "0f8fad5b-d9cb-469f-a165-70867728950e";
@@ -40,12 +42,14 @@ Thing Full() {
                                .controller = true}}},
           .text = std::string(300, 'x'),
           .texts = {"", kUid, "two"},
-          .number = -1};
+          .number = -1,
+          .choice = "one"};
 }
 
 TEST(Packed, ObjectComesOutAsItWentIn) {
   EXPECT_EQ(*PackedForm<Thing>(Full()).Open(), Full());
   EXPECT_EQ(*PackedForm<Thing>(Thing()).Open(), Thing());
+  EXPECT_EQ(*PackedForm<Thing>({.choice = ""}).Open(), Thing({.choice = ""}));
 }
 
 TEST(Packed, WhatOnlyLooksLikeAUidComesOutAsItWentIn) {
@@ -60,6 +64,18 @@ TEST(Packed, KeyIsReadWithoutTheRestWhateverTheName) {
   const PackedForm<Thing> named({.meta = {.key = {.ns = "team-a", .name = kUid}}});
   EXPECT_EQ(named.key(), (KeyView{.ns = "team-a", .name = kUid}));
   EXPECT_EQ(named.Open()->meta.key.name, kUid);
+}
+
+TEST(Packed, IdentityIsKeyUidAndVersion_InEachForm) {
+  const ObjectMeta identity = {
+      .key = {.ns = "team-a", .name = "train"}, .uid = kUid, .resource_version = "12345"};
+  EXPECT_EQ(PackedForm<Thing>(Full()).Identity(), identity);
+  EXPECT_EQ(SharedForm<Thing>(Full()).Identity(), identity);
+}
+
+TEST(Packed, CopyIsWhatWasOpened_InEachForm) {
+  EXPECT_EQ(PackedForm<Thing>(Full()).Copy(), Full());
+  EXPECT_EQ(SharedForm<Thing>(Full()).Copy(), Full());
 }
 
 TEST(Packed, KeysSortByNamespaceThenName) {

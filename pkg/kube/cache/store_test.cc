@@ -19,6 +19,7 @@ struct Thing {
   ObjectMeta meta = {};
   std::string value = {};
   std::vector<std::string> tags = {};
+  friend bool operator==(const Thing&, const Thing&) = default;
 };
 
 base::Result<Thing> DecodeThing(json::View object) {
@@ -70,7 +71,18 @@ class StoreTest : public testing::Test {
   json::View View(const std::string& text) { return *parser_.Parse(text); }
 
   Names InStore() const { return NamesOf(store_.List()); }
-  Names Tagged(const std::string& tag) const { return NamesOf(store_.ByIndex(tag)); }
+  Names Tagged(const std::string& tag) const {
+    const std::vector<ThingPtr> tagged = store_.ByIndex(tag);
+    std::vector<ObjectKey> keys;
+    std::vector<Thing> copies;
+    for (const ThingPtr& thing : tagged) {
+      keys.push_back(thing->meta.key);
+      copies.push_back(*thing);
+    }
+    EXPECT_EQ(store_.KeysByIndex(tag), keys);
+    EXPECT_EQ(store_.CopiesByIndex(tag), copies);
+    return NamesOf(tagged);
+  }
   static Names NamesOf(const std::vector<ThingPtr>& things) {
     Names names;
     for (const ThingPtr& thing : things) {
@@ -105,6 +117,11 @@ class Hooked {
     if (hook) hook();
     return packed_.Open();
   }
+  T Copy() const {
+    if (hook) hook();
+    return packed_.Copy();
+  }
+  ObjectMeta Identity() const { return packed_.Identity(); }
   static inline std::function<void()> hook;
 
  private:
@@ -124,6 +141,7 @@ TEST(StoreTest, M10_WriterNeedNotWaitForAReaderThatUnpacks) {
   };
   EXPECT_EQ(store.List().size(), 1U);
   EXPECT_EQ(store.ByIndex("red").size(), 1U);
+  EXPECT_EQ(store.CopiesByIndex("red").size(), 1U);
   EXPECT_TRUE(store.Get({.ns = "ns", .name = "a"}));
   Hooked<Thing>::hook = {};
   EXPECT_EQ(waited, 0);

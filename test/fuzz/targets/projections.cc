@@ -18,29 +18,14 @@ namespace {
 using json::Value;
 
 // All that is kept, as a text that is equal for what is equal.
-std::string Show(const kube::ObjectMeta& meta) {
-  std::string text = kube::ToString(meta.key) + "|" + meta.uid + "|" + meta.resource_version + "|" +
-                     std::to_string(meta.generation) + "|" + std::to_string(meta.deleting) + "|" +
-                     meta.deletion_timestamp + "|" + meta.creation_timestamp;
-  for (const std::string& finalizer : meta.finalizers) text += "|f " + finalizer;
-  for (const kube::OwnerReference& owner : meta.owners) {
-    text += "|o " + owner.api_version + "|" + owner.kind + "|" + owner.name + "|" + owner.uid +
-            "|" + std::to_string(owner.controller);
-  }
-  return text;
-}
 std::string Show(const std::string& text) { return text; }
-std::string Show(const std::vector<std::string>& texts) {
-  std::string all = std::to_string(texts.size());
-  for (const std::string& text : texts) all += "|" + text;
-  return all;
-}
+std::string Show(const kube::ObjectKey& key) { return kube::ToString(key); }
 template <std::integral T>
 std::string Show(T value) {
   return std::to_string(value);
 }
 template <typename T>
-concept IsPacked = requires(T& object) { api::Fields(object); };
+concept IsPacked = requires(T& object) { Fields(object); };
 template <IsPacked T>
 std::string Show(T object) {
   return std::apply(
@@ -49,24 +34,22 @@ std::string Show(T object) {
         ((all += Show(fields) + "\n"), ...);
         return all;
       },
-      api::Fields(object));
+      Fields(object));
 }
-std::string Show(const api::ComputeDomain& domain) {
-  return Show(domain.meta) + "\n" + Show(domain.has_spec) + Show(domain.num_nodes) + "\n" +
-         domain.template_name + "\n" + domain.allocation_mode + "\n" + domain.deletion_grace +
-         "\n" + domain.paused + "\n" + domain.daemon_roll + "\n" + domain.placement + "\n" +
-         domain.placement_group + "\n" + domain.gpus + "\n" + domain.gpu_class + "\n" +
-         json::Serialize(api::Encode(domain.status));
+template <typename T>
+std::string Show(const std::vector<T>& values) {
+  std::string all = std::to_string(values.size());
+  for (const T& value : values) all += "|" + Show(value);
+  return all;
+}
+template <typename T>
+std::string Show(const std::optional<T>& value) {
+  return value ? "some " + Show(*value) : "none";
 }
 std::string Show(const api::Clique& clique) {
   return Show(clique.meta) + "\n" + clique.domain + "\n" + clique.id + "\n" +
          Show(clique.is_labelled) + json::Serialize(api::EncodeDaemons(clique.daemons)) +
          json::Serialize(api::EncodeHeld(clique.held));
-}
-std::string Show(const api::DaemonPod& pod) {
-  return Show(pod.meta) + "\n" + pod.domain + "\n" + pod.node + "\n" + pod.ip + "\n" +
-         pod.clique.value_or("none") + "\n" + Show(pod.ready) + Show(pod.terminal) + "\n" +
-         pod.trouble + "\n" + Show(pod.controller_writes) + pod.template_hash + "\n" + pod.started;
 }
 
 template <typename T>
