@@ -52,6 +52,8 @@ void CurlExchange::Prepare(const std::string& token) {
       curl_easy_setopt(easy, CURLOPT_POSTFIELDS, request_.body.data());
       curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
                        static_cast<curl_off_t>(request_.body.size()));
+      // The smallest. By default 64 KiB for each exchange, and most bodies have a few.
+      curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, 16L << 10);
     }
     curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method.c_str());
   }

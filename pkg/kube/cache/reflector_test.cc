@@ -156,7 +156,7 @@ TEST(Reflector, LW5_FirstRequestIsAListOfTheMostRecentState) {
   World world({.label_selector = "a=b", .field_selector = "c=d"});
   EXPECT_EQ(world.Poll().kind, Kind::kSend);
   EXPECT_EQ(world.last.request.path,
-            "/api/v1/nodes?labelSelector=a%3Db&fieldSelector=c%3Dd&limit=500");
+            "/api/v1/nodes?labelSelector=a%3Db&fieldSelector=c%3Dd&limit=50");
 }
 
 TEST(Reflector, OnlyOneRequestIsUnderWay) {
@@ -322,9 +322,9 @@ TEST(Reflector, S3_ListGoesOnFromWhereAPageWasTooLarge) {
   world.Fails(ErrorCode::kTooLarge);
   EXPECT_TRUE((world.Poll(), world.Asks("limit=2&continue=next")));
   world.Reply(200, Page("100", {Object("b", 2, std::string(2U << 20U, 'x'))}, "more"));
-  EXPECT_TRUE((world.Poll(), world.Asks("limit=2&continue=more"))) << "they are large";
+  EXPECT_TRUE((world.Poll(), world.Asks("limit=1&continue=more"))) << "they are large";
   world.Reply(200, Page("100", {Object("c", 3)}, "rest"));
-  EXPECT_TRUE((world.Poll(), world.Asks("limit=4&continue=rest"))) << "they are small again";
+  EXPECT_TRUE((world.Poll(), world.Asks("limit=2&continue=rest"))) << "they are small again";
   world.Reply(200, Page("100", {Object("d", 4)}));
   EXPECT_EQ(world.sink.objects.size(), 4U);
   EXPECT_EQ(world.reflector->lists(), 1U);

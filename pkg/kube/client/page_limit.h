@@ -1,18 +1,22 @@
-// Chooses how many objects to request in one page of a list.
+// Chooses how many objects to request in one page of a list, so that a page has about half a
+// megabyte.
 //
 // Users write the objects, and an object may be a hundred times larger than usual. So each page has
 // a bound in bytes that is small compared to our memory. If a page passes the bound, it is
 // requested again with fewer objects. The API server accepts another limit with the same continue
-// token, so no page is read twice. Pages grow again when objects are small.
+// token, so no page is read twice.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
 namespace kube {
 
 class PageLimit {
  public:
-  explicit PageLimit(int most) : most_(most), objects_(most) {}
+  explicit PageLimit(int most) : PageLimit(most, most) {}
+  // `first` is for the first page, while the size of the objects is not known.
+  PageLimit(int most, int first) : most_(most), objects_(std::min(most, first)) {}
 
   // For ListOptions::limit and ListOptions::bytes_max.
   int objects() const { return objects_; }
