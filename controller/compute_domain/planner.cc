@@ -202,7 +202,7 @@ Planner::Deletion Planner::Read(Deletion deletion, Step reads) const {
 }
 
 Planner::Deletion Planner::PlanDeletion() {
-  const kube::ObjectMeta* owner = observed_.evidence.LiveOwner();
+  const kube::ObjectMeta* owner = OwnerToRelease(observed_);
   const bool is_proven = owner != nullptr && owner->deleting;
   if (Step reads = rules_.prove(observed_); !reads.empty()) {
     if (!is_proven) return {.steps = {std::move(reads)}};

@@ -112,11 +112,24 @@ WriteFinalizers Release(Kind kind, const kube::ObjectMeta& object) {
   return {.kind = kind, .object = object, .finalizers = std::move(others)};
 }
 
+const kube::ObjectMeta* OwnerToRelease(const Observed& observed) {
+  if (observed.evidence.owner) return observed.evidence.LiveOwner();
+  if (!observed.domain || !HoldsFinalizer(observed.domain->meta)) return nullptr;
+  const kube::ObjectMeta& cached = observed.domain->meta;
+  const auto retry = observed.memory.retries.find(IdOf(Release(Kind::kComputeDomain, cached)));
+  // For example with a conflict, because the cached version is old.
+  const bool has_failed = retry != observed.memory.retries.end() && retry->second.HasFailed();
+  const bool is_bare = IsEmpty(observed, BestView(observed)) && FindRemains(observed).empty();
+  return is_bare && !has_failed ? &cached : nullptr;
+}
+
 std::vector<Action> PlanProof(const Observed& observed) {
   std::vector<Action> reads;
   std::optional<kube::ObjectKey> key;
   if (observed.domain) key = observed.domain->meta.key;
-  if (!observed.evidence.owner) reads.emplace_back(ReadOwner{.key = key});
+  if (!observed.evidence.owner && OwnerToRelease(observed) == nullptr) {
+    reads.emplace_back(ReadOwner{.key = key});
+  }
   const bool orphan = !observed.domain || (observed.evidence.owner && !*observed.evidence.owner);
   const bool seems_gone = IsEmpty(observed, observed.children) && FindRemains(observed).empty();
   if (HasOnlyUsersTemplates(observed)) return reads;

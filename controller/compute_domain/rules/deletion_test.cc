@@ -160,6 +160,49 @@ TEST(PlanProof, ChildrenAreReadLiveWhenTheCacheShowsNoneOrOneThatOurFinalizerHol
   }
 }
 
+TEST(PlanDeletion, R2_DomainOfWhichNothingIsLeft_IsReleasedAtItsCachedVersion) {
+  Observed observed = DeletingLast();
+  observed.evidence.owner.reset();
+  const Plan plan = PlanFor(observed);
+  EXPECT_TRUE(Actions<ReadOwner>(plan).empty());
+  ASSERT_TRUE(Releases(plan));
+  EXPECT_EQ(Actions<WriteFinalizers>(plan)[0].object, observed.domain->meta);
+
+  observed.evidence.children.reset();
+  const Plan reads = PlanFor(observed);
+  EXPECT_TRUE(Actions<ReadOwner>(reads).empty());
+  EXPECT_EQ(Actions<ReadChildren>(reads).size(), 1U);
+  EXPECT_FALSE(Writes(reads));
+}
+
+TEST(PlanDeletion, R2_DomainIsReadLive_WhereItsCachedVersionProvesNothing) {
+  const std::vector<std::pair<const char*, Change>> rows = {
+      {"a live read shows a child",
+       [](Observed& o) { o.evidence.children->cliques = {fixtures::MakeClique()}; }},
+      {"the cache shows a child",
+       [](Observed& o) {
+         o.children.cliques = {fixtures::MakeClique()};
+         o.evidence.children.reset();
+       }},
+      {"its release has failed",
+       [](Observed& o) {
+         Retry& retry = o.memory.retries[IdOf(Release(Kind::kComputeDomain, o.domain->meta))];
+         static_cast<void>(retry.backoff.Next({.first = seconds(1), .most = seconds(1)}));
+       }},
+      {"its finalizers are not all known", [](Observed& o) { o.domain->meta.is_whole = false; }},
+      {"it has no finalizer of ours", [](Observed& o) { o.domain->meta.finalizers = {"a/b"}; }},
+  };
+  for (const auto& [what, change] : rows) {
+    SCOPED_TRACE(what);
+    Observed observed = DeletingLast();
+    observed.evidence.owner.reset();
+    change(observed);
+    const Plan plan = PlanFor(observed);
+    EXPECT_EQ(Actions<ReadOwner>(plan).size(), 1U);
+    EXPECT_FALSE(Writes(plan));
+  }
+}
+
 // ---- While it is used.
 
 TEST(PlanDeletion, B21_WorkloadTemplateGoesFirstAndAlone) {
