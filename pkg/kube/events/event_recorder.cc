@@ -63,16 +63,34 @@ EventRecorder::EventRecorder(std::string controller, const std::string& instance
       random_(random),
       logger_(logger) {}
 
+EventRecorder::EventId EventRecorder::IdOf(const Event& event) {
+  std::string all = event.type == EventType::kWarning ? "w" : "n";
+  const auto add = [&](const std::string& text) { (all += '\0') += text; };
+  const auto add_reference = [&](const ObjectReference& reference) {
+    for (const std::string* text : {&reference.api_version, &reference.kind, &reference.key.ns,
+                                    &reference.key.name, &reference.uid}) {
+      add(*text);
+    }
+  };
+  for (const std::string* text : {&event.reason, &event.action, &event.note}) add(*text);
+  add_reference(event.regarding);
+  if (event.related) add_reference(*event.related);
+  return {.regarding = event.regarding.uid, .hash = std::hash<std::string>()(all)};
+}
+
 void EventRecorder::Record(Event event) {
   event.note = std::string(json::Prefix(event.note, kNoteMax));
   const TimePoint now = clock_.Now();
   std::erase_if(series_, [&](const auto& entry) {
     return entry.second.sent == entry.second.count && now - entry.second.seen > kWindow;
   });
-  if (const auto again = series_.find(event); again != series_.end()) {
-    ++again->second.count;
-    again->second.seen = now;
-    again->second.last = clock_.Wall();
+  const EventId id = IdOf(event);
+  if (const auto again = series_.find(id); again != series_.end()) {
+    Series& series = again->second;
+    ++series.count;
+    series.seen = now;
+    series.last = clock_.Wall();
+    if (!series.event) series.event = std::make_unique<const Event>(std::move(event));
     return;
   }
   if (IsMuted(NamespaceOf(event))) {
@@ -87,12 +105,14 @@ void EventRecorder::Record(Event event) {
     Lose(1, ErrorCode::kTooLarge, "too many wait to be told");
     return;
   }
-  Series series = {.name = NewName(event),
+  std::string name = NewName(event);
+  Series series = {.event = std::make_unique<const Event>(std::move(event)),
+                   .name = std::move(name),
                    .began = clock_.Wall(),
                    .last = clock_.Wall(),
                    .seen = now,
                    .due = now};
-  series_.emplace(std::move(event), std::move(series));
+  series_.emplace(id, std::move(series));
 }
 
 bool EventRecorder::TakeToken(const Uid& uid) {
@@ -149,7 +169,8 @@ std::string EventRecorder::NewName(const Event& event) {
   return name;
 }
 
-http::Request EventRecorder::RequestFor(const Event& event, const Series& series) const {
+http::Request EventRecorder::RequestFor(const Series& series) const {
+  const Event& event = *series.event;
   const std::string ns = NamespaceOf(event);
   if (series.sent > 0) {
     return MergePatchRequest(kEvents, {.ns = ns, .name = series.name},
@@ -187,7 +208,7 @@ EventRecorder::Next EventRecorder::Poll() {
   under_way_ = first;
   not_before_ = now + kPace;
   first->second.sending = first->second.count;
-  next.request = RequestFor(first->first, first->second);
+  next.request = RequestFor(first->second);
   next.request->timeout = kTimeout;
   return next;
 }
@@ -201,7 +222,7 @@ void EventRecorder::OnReply(base::Result<http::Response> reply) {
   // The name is unique: an attempt whose reply was lost has created the object.
   const bool is_there = !checked && creates && checked.error().code == ErrorCode::kAlreadyExists;
   if (checked || is_there) {
-    muted_.erase(NamespaceOf(entry->first));
+    muted_.erase(NamespaceOf(*entry->second.event));
     OnSent(entry->second);
   } else {
     OnError(entry, checked.error());
@@ -213,6 +234,7 @@ void EventRecorder::OnSent(Series& series) {
   reported_.reset();
   failed_.clear();
   series.sent = series.sending;
+  if (series.sent == series.count) series.event.reset();
   series.failures = 0;
   // The first repetition is sent at once. Later counts may wait.
   series.due = clock_.Now() + (series.sent > 1 ? kHeartbeat : minutes(0));
@@ -220,10 +242,10 @@ void EventRecorder::OnSent(Series& series) {
 
 void EventRecorder::OnError(AllSeries::iterator entry, const base::Error& error) {
   Series& series = entry->second;
-  const std::string ns = NamespaceOf(entry->first);
+  const std::string ns = NamespaceOf(*series.event);
   if (series.sent > 0 && ProvesAbsence(error, kEvents, series.name)) {
     series.sent = 0;  // Events expire. This one starts again.
-    series.name = NewName(entry->first);
+    series.name = NewName(*series.event);
     return;
   }
   switch (error.code) {
@@ -255,8 +277,9 @@ void EventRecorder::OnError(AllSeries::iterator entry, const base::Error& error)
 void EventRecorder::Mute(const std::string& ns, const base::Error& error) {
   Muted& muted = muted_[ns];
   muted.until = clock_.Now() + muted.backoff.Next(kMuted);
-  const auto lost =
-      std::erase_if(series_, [&](const auto& entry) { return NamespaceOf(entry.first) == ns; });
+  const auto lost = std::erase_if(series_, [&](const auto& entry) {
+    return entry.second.event && NamespaceOf(*entry.second.event) == ns;
+  });
   Lose(lost, error.code, error.message);
 }
 

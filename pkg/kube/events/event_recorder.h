@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -58,8 +59,18 @@ class EventRecorder {
   const Counts& counts() const { return counts_; }
 
  private:
+  // Identifies an event. The UID is not hashed, so that no event can pass for one of another
+  // object.
+  struct EventId {
+    Uid regarding = {};
+    std::size_t hash = 0;  // Of the whole event.
+    friend auto operator<=>(const EventId&, const EventId&) = default;
+  };
+  static EventId IdOf(const Event& event);
   // An event in the API server, or one that will be sent.
   struct Series {
+    // Null once the API server has all of it: there may be a thousand.
+    std::unique_ptr<const Event> event = {};
     std::string name = {};
     base::Clock::WallTime began = {};
     base::Clock::WallTime last = {};
@@ -76,12 +87,12 @@ class EventRecorder {
     double tokens = 0;
     TimePoint at = {};
   };
-  using AllSeries = std::map<Event, Series>;
+  using AllSeries = std::map<EventId, Series>;
 
   bool TakeToken(const Uid& uid);
   bool MakeRoom();
   bool IsMuted(const std::string& ns);
-  http::Request RequestFor(const Event& event, const Series& series) const;
+  http::Request RequestFor(const Series& series) const;
   std::string NewName(const Event& event);
   void OnSent(Series& series);
   void OnError(AllSeries::iterator entry, const base::Error& error);
