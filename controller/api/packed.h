@@ -32,9 +32,9 @@ inline auto Fields(ComputeDomain& domain) {
 }
 
 inline auto Fields(ImexReport& report) {
-  auto& [index, state, version, started, restarts, in_use, unreachable, unreachable_count,
+  auto& [index, state, version, started, boot, restarts, in_use, unreachable, unreachable_count,
          peers_known, peers_unanswered] = report;
-  return std::tie(index, state, version, started, restarts, in_use, unreachable, unreachable_count,
+  return std::tie(index, state, version, started, boot, restarts, in_use, unreachable, unreachable_count,
                   peers_known, peers_unanswered);
 }
 

@@ -26,56 +26,10 @@ constexpr std::chrono::seconds kGivenUpAfter{30};
 // refuses a few renewals.
 constexpr std::chrono::seconds kUnreadAfter{10};
 
-bool Reads(const kube::Reflector& reflector, const kube::Resource& resource) {
-  return reflector.options().resource == resource;
-}
-
-// The controller continues without ResourceSlices, because they only explain, and without cliques
-// that are not served, as beside NVIDIA's CRDs of 25.8.1. It also continues without permission for
-// claims, which NVIDIA's chart does not grant. Then no rule that must know the users of a domain
-// acts.
-bool IsOptional(const kube::Reflector& reflector, bool is_forbidden) {
-  return Reads(reflector, kube::kResourceSlices) ||
-         (Reads(reflector, kube::kResourceClaims) && is_forbidden) ||
-         (Reads(reflector, api::kComputeDomainCliques) && !is_forbidden);
-}
-
-// Returns the kind that the reflector reads. Empty for ResourceSlices.
-std::optional<Kind> KindOf(const kube::Reflector& reflector) {
-  for (const Kind kind : {Kind::kComputeDomain, Kind::kDaemonSet, Kind::kClaimTemplate,
-                          Kind::kClique, Kind::kDaemonPod, Kind::kClaim, Kind::kNode}) {
-    if (Reads(reflector, ResourceOf(kind))) return kind;
-  }
-  return {};
-}
-
-bool IsChild(Kind kind) { return kind == Kind::kDaemonSet || kind == Kind::kClaimTemplate; }
-
 // Returns "pods in namespace cdom-system".
 std::string NameOf(const kube::Reflector& reflector) {
   const std::string& ns = reflector.options().ns;
   return reflector.options().resource.QualifiedName() + (ns.empty() ? "" : " in namespace " + ns);
-}
-
-// Returns what the controller does not do while the kind is unknown.
-std::string_view CostOf(std::optional<Kind> kind) {
-  if (!kind) return "a missing kubelet plugin is not noticed";
-  switch (*kind) {
-    case Kind::kComputeDomain:
-      return "no domain is served";
-    case Kind::kDaemonSet:
-    case Kind::kClaimTemplate:
-      return "children are neither created nor repaired, and deletions wait";
-    case Kind::kClique:
-      return "members are those of status, and deletions wait unless the CRD is missing";
-    case Kind::kDaemonPod:
-      return "members keep their readiness, and deletions wait";
-    case Kind::kClaim:
-      return "no new node joins, and deletions wait";
-    case Kind::kNode:
-      return "a lost node is not noticed, no daemon is replaced, and deletions wait";
-  }
-  return "";
 }
 
 }  // namespace
@@ -91,16 +45,14 @@ Controller::Controller(const Facts& facts, Sinks sinks, const base::Clock& clock
       cache_(
           facts.driver_namespaces, [this](const std::string& uid) { Want(uid, Priority::kNormal); },
           logger),
-      reconciler_(cache_, facts, clock, logger, rules),
+      shared_(cache_, facts, clock, logger, rules),
       errors_(logger),
       last_current_(clock.Now()),
       connected_since_(clock.Now()) {
   for (const Cache::Watch& watch : cache_.Watches()) {
     reflectors_.emplace_back(watch.options, *watch.sink, random, logger);
-  }
-  seen_.resize(reflectors_.size());
-  for (const kube::Reflector& reflector : reflectors_) {
-    if (Reads(reflector, api::kComputeDomains)) domains_ = &reflector;
+    seen_.push_back({.of = watch.of});
+    if (watch.of->kind == Kind::kComputeDomain) domains_ = &reflectors_.back();
   }
 }
 
@@ -134,7 +86,7 @@ Controller::View Controller::ViewOf(std::size_t i) {
     logger_.Warning("Continuing without a resource that cannot be read",
                     {{"resource", reflector.options().resource.QualifiedName()},
                      {"namespace", reflector.options().ns},
-                     {"cost", std::string(CostOf(KindOf(reflector)))},
+                     {"cost", std::string(view.of->cost)},
                      {"err", problem.message}});
   }
   return seen;
@@ -153,10 +105,11 @@ std::string Controller::HindranceBy(const kube::Reflector& reflector, const View
 
 // A kind that cannot be read in an additional namespace does not affect domains with children in
 // the first namespace. The log names it.
-void Controller::AddView(const kube::Reflector& reflector, Kind kind, const View& view,
-                         Views& views) const {
+void Controller::AddView(const kube::Reflector& reflector, const View& view, Views& views) const {
   const base::Clock::TimePoint now = clock_.Now();
   const std::string& ns = reflector.options().ns;
+  const std::optional<Kind>& kind = view.of->kind;
+  if (kind == Kind::kDaemonSet && view.is_given_up) views.unknown_namespaces.insert(ns);
   if (!ns.empty() && ns != ns_) {
     if (view.IsUnreadable() || view.freshness == Freshness::kStale) {
       views.unreadable_namespaces.insert(ns);
@@ -167,50 +120,36 @@ void Controller::AddView(const kube::Reflector& reflector, Kind kind, const View
   // each new message would change every domain.
   const bool is_refused = view.refusal != View::Refusal::kNone;
   const bool is_told = view.freshness != Freshness::kFresh &&
-                       (view.IsUnreadable() || now - connected_since_ >= kPatience) &&
-                       kind != Kind::kComputeDomain;
-  if (is_told) {
-    const std::string before = views_.ProblemOf(kind);
-    views.problems[kind] = before.empty() || is_refused ? view.message : before;
+                       (view.IsUnreadable() || now - connected_since_ >= kPatience);
+  if (kind && kind != Kind::kComputeDomain && is_told) {
+    const std::string before = views_.ProblemOf(*kind);
+    views.problems[*kind] = before.empty() || is_refused ? view.message : before;
   }
-  const bool is_served = reflector.problem().kind != Problem::kNotServed;
-  switch (kind) {
-    case Kind::kNode:
-      views.nodes = view.freshness;
-      break;
-    case Kind::kDaemonSet:
-      views.daemon_sets = view.freshness;
-      break;
-    case Kind::kClaimTemplate:
-      views.templates = view.freshness;
-      views.template_version = is_served ? reflector.resource().version : "";
-      break;
-    case Kind::kClique:
-      views.cliques = view.freshness;
-      views.cliques_are_served = reflector.IsServed();
-      break;
-    case Kind::kClaim:
-      views.claim_version = is_served ? reflector.resource().version : "";
-      AddClaims(reflector, view, views);
-      break;
-    case Kind::kComputeDomain:
-    case Kind::kDaemonPod:
-      break;
+  const kube::ReflectorProblem::Kind problem = reflector.problem().kind;
+  if (view.of->freshness != nullptr) views.*view.of->freshness = view.freshness;
+  if (view.of->version != nullptr) {
+    views.*view.of->version = problem != Problem::kNotServed ? reflector.resource().version : "";
   }
-  if (IsChild(kind) && !reflector.HasCaughtUp(now)) views.children_are_current = false;
+  if (view.of->is_child && !reflector.HasCaughtUp(now)) views.children_are_current = false;
+  if (kind == Kind::kClique) views.cliques_are_served = reflector.IsServed();
+  if (kind == Kind::kClaim) AddClaims(reflector, view, views);
+  if (!kind) {  // They only explain, so any doubt counts.
+    const bool is_doubtful = view.freshness == Freshness::kFresh && problem != Problem::kNone;
+    if (is_doubtful) views.slices = Freshness::kStale;
+    if (view.IsUnreadable()) views.slices = Freshness::kUnknown;
+  }
   // Claims that are not served show that the cluster has no DRA.
   const bool is_needed =
-      IsChild(kind) || kind == Kind::kComputeDomain ||
+      view.of->is_child || kind == Kind::kComputeDomain ||
       (kind == Kind::kClaim && !views.claims_are_read && views.claims_are_granted);
   if (!is_needed || !view.IsUnreadable() || !views.problem_reason.empty()) return;
   views.problem_reason = view.refusal == View::Refusal::kForbidden   ? api::kReasonPermissionMissing
                          : view.refusal == View::Refusal::kNotServed ? api::kReasonDraNotServed
                                                                      : api::kReasonChildrenNotRead;
-  views.problem = kind == Kind::kComputeDomain ? view.message : views.problems[kind];
+  views.problem = kind == Kind::kComputeDomain ? view.message : views.problems[*kind];
 }
 
 void Controller::AddClaims(const kube::Reflector& reflector, const View& view, Views& views) const {
-  views.claims = view.freshness;
   views.claims_are_current = reflector.HasCaughtUp(clock_.Now());
   views.claims_are_read = view.refusal == View::Refusal::kNone;
   views.claims_are_granted = view.refusal != View::Refusal::kForbidden;
@@ -227,20 +166,12 @@ Views Controller::UpdateViews() {
   for (std::size_t i = 0; i < reflectors_.size(); ++i) {
     const kube::Reflector& reflector = reflectors_[i];
     const View view = ViewOf(i);
-    const bool is_refused = view.refusal != View::Refusal::kNone;
-    const bool is_optional = IsOptional(reflector, view.refusal == View::Refusal::kForbidden);
-    all_synced = all_synced && (reflector.HasSynced() || (is_optional && is_refused));
+    const bool goes_without =
+        (view.refusal == View::Refusal::kForbidden && view.of->may_be_refused) ||
+        (view.refusal == View::Refusal::kNotServed && view.of->may_be_missing);
+    all_synced = all_synced && (reflector.HasSynced() || goes_without);
     if (hindrance.empty()) hindrance = HindranceBy(reflector, view);
-    const std::optional<Kind> kind = KindOf(reflector);
-    if (kind) {
-      AddView(reflector, *kind, view, views);
-      const bool is_unknown = kind == Kind::kDaemonSet && view.is_given_up;
-      if (is_unknown) views.unknown_namespaces.insert(reflector.options().ns);
-      continue;
-    }
-    views.slices = view.IsUnreadable() ? Freshness::kUnknown : view.freshness;
-    const bool is_well = reflector.problem().kind == Problem::kNone;
-    if (views.slices == Freshness::kFresh && !is_well) views.slices = Freshness::kStale;
+    AddView(reflector, view, views);
   }
   for (const std::string& ns : views.unknown_namespaces) views.unreadable_namespaces.erase(ns);
   has_synced_ = all_synced;
@@ -278,7 +209,7 @@ void Controller::Observe() {
   NoticeDisconnection();
   NoticeRestore();
   Views views = UpdateViews();
-  if (views != views_) reconciler_.SetViews(views);
+  if (views != views_) shared_.SetViews(views);
   // These changes do not affect domains: a view of ResourceSlices that becomes stale concerns only
   // nodes that are checked anyway. A renewed watch concerns only domains that lack children.
   Views before = std::exchange(views_, std::move(views));
@@ -289,11 +220,11 @@ void Controller::Observe() {
   before.claims_are_current = views_.claims_are_current;
   // If one domain stops or resumes the rollout, the status of all domains says so.
   const bool roll_was_stopped =
-      std::exchange(rollout_is_stopped_, !reconciler_.RolloutStopped().empty());
+      std::exchange(rollout_is_stopped_, !shared_.rollout().WhyStopped().empty());
   // The API server ends a watch of ComputeDomains when their CRD changes.
   const std::uint64_t watches = domains_->watches();
   const bool crd_may_differ =
-      std::exchange(domain_watches_, watches) != watches && reconciler_.TryConditionsAgain();
+      std::exchange(domain_watches_, watches) != watches && shared_.crd().TryConditionsAgain();
   const bool is_news =
       before != views_ || rollout_is_stopped_ != roll_was_stopped || crd_may_differ;
   const bool could_serve = could_serve_;

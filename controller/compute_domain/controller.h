@@ -1,4 +1,4 @@
-// The controller without threads: watches, reconciler, and what follows a pass.
+// The controller without threads: watches, what passes share, and what follows a pass.
 // Production adds threads to it, the simulation its own order of events.
 #pragma once
 
@@ -13,7 +13,8 @@
 
 #include "controller/compute_domain/cache/cache.h"
 #include "controller/compute_domain/error_log.h"
-#include "controller/compute_domain/reconciler.h"
+#include "controller/compute_domain/pass/reconcile_pass.h"
+#include "controller/compute_domain/pass/shared_state.h"
 #include "pkg/base/clock.h"
 #include "pkg/base/log.h"
 #include "pkg/base/mutex.h"
@@ -50,7 +51,7 @@ class Controller {
   // Says whether the policies of placement are in force. Enqueues every domain if that is news.
   // Thread-safe.
   void SetPlacement(PlacementPolicy placement) {
-    if (reconciler_.SetPlacement(placement)) EnqueueAll();
+    if (shared_.SetPlacement(placement)) EnqueueAll();
   }
   // Completes a pass: records its Events, enqueues the domain whose turn in the rollout it is, and
   // logs errors. Returns when the domain is due again, for the queue. Thread-safe.
@@ -73,13 +74,14 @@ class Controller {
   // True if no collection could be read for a minute. Thread-safe.
   bool IsDisconnected() const { return is_disconnected_; }
 
-  Reconciler& reconciler() { return reconciler_; }
+  SharedState& shared() { return shared_; }
   const Cache& cache() const { return cache_; }
   Cache& cache() { return cache_; }
 
  private:
   // The state of one collection.
   struct View {
+    const WatchedKind* of = nullptr;
     Freshness freshness = Freshness::kUnknown;
     enum class Refusal { kNone, kForbidden, kNotServed };
     Refusal refusal = Refusal::kNone;  // What a person must fix. Only a success ends it.
@@ -95,8 +97,8 @@ class Controller {
   View ViewOf(std::size_t reflector);
   // Returns why the collection keeps the process from serving. Empty if it does not.
   std::string HindranceBy(const kube::Reflector& reflector, const View& view) const;
-  // Adds what the collection shows of the kind.
-  void AddView(const kube::Reflector& reflector, Kind kind, const View& view, Views& views) const;
+  // Adds what the collection shows of its kind.
+  void AddView(const kube::Reflector& reflector, const View& view, Views& views) const;
   void AddClaims(const kube::Reflector& reflector, const View& view, Views& views) const;
   void NoticeDisconnection();
   // Lists every collection once, at most once in five minutes, if the versions of one went
@@ -113,7 +115,7 @@ class Controller {
   base::Logger& logger_;
   const std::string ns_;  // Namespace in which children are created.
   Cache cache_;
-  Reconciler reconciler_;
+  SharedState shared_;
   ErrorLog errors_;
   std::atomic<bool> has_started_ = false;
   std::atomic<std::uint64_t> passes_ = 0;

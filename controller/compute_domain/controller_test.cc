@@ -93,7 +93,7 @@ TEST(Controller, C20_K2_WithoutARightToClaimsDomainsAreProvidedForAndNobodyIsSai
   world.clock.Advance(std::chrono::minutes(10));
   world.Turn();
   EXPECT_EQ(world.enqueued, (Uids{kUid}));
-  const Views views = world.controller.reconciler().Gather(kUid).facts.views;
+  const Views views = world.controller.shared().Gather(kUid).facts.views;
   EXPECT_TRUE(views.claims_are_granted && views.claims_are_read && views.problems.empty());
 }
 
@@ -165,7 +165,7 @@ TEST(Controller, C4_RightThatIsMissingInAnAdditionalNamespaceIsNobodysObjection)
   world.Turn();
   EXPECT_TRUE(world.controller.CanServe());
   EXPECT_EQ(world.Reason("Accepted"), "Accepted");
-  EXPECT_EQ(world.controller.reconciler().Gather(fixtures::kUid).facts.views.unreadable_namespaces,
+  EXPECT_EQ(world.controller.shared().Gather(fixtures::kUid).facts.views.unreadable_namespaces,
             std::set<std::string>{fixtures::kOldDriverNs});
 }
 
@@ -218,7 +218,7 @@ TEST(Controller, C3_NodesThatCannotBeReadFromTheStartAreNotTakenForLost) {
   world.Turn();
   EXPECT_TRUE(world.controller.CanServe());
   EXPECT_EQ(world.ReadyReason(), "NodesNotRead");
-  EXPECT_EQ(world.controller.reconciler().Gather(kUid).facts.views.nodes, Freshness::kUnknown);
+  EXPECT_EQ(world.controller.shared().Gather(kUid).facts.views.nodes, Freshness::kUnknown);
   world.server.Intercept({});
   world.TurnLater();
   EXPECT_EQ(world.enqueued, (Uids{kUid})) << "nodes are known now";
@@ -234,12 +234,12 @@ TEST(Controller, B56_ResourceSlicesThatCannotBeReadAreDoneWithout) {
     (void)world.Run();
     world.clock.Advance(std::chrono::minutes(1));
     EXPECT_EQ(world.ReadyReason(), "AllMembersReady") << "no node is accused";
-    EXPECT_EQ(world.controller.reconciler().Gather(kUid).facts.views.slices, Freshness::kUnknown);
+    EXPECT_EQ(world.controller.shared().Gather(kUid).facts.views.slices, Freshness::kUnknown);
 
     world.server.Intercept({});
     world.TurnLater();
     EXPECT_EQ(world.enqueued, Uids{kUid}) << "their plugins can be judged now";
-    EXPECT_EQ(world.controller.reconciler().Gather(kUid).facts.views.slices, Freshness::kFresh);
+    EXPECT_EQ(world.controller.shared().Gather(kUid).facts.views.slices, Freshness::kFresh);
   }
 }
 
@@ -277,7 +277,7 @@ TEST(Controller, REV4_K8_CollectionThatFailsForHalfAMinute_HoldsUpNoStart) {
     world.Turn();
     EXPECT_EQ(world.enqueued, (Uids{kUid})) << "all is known now";
     EXPECT_TRUE(world.controller.HasSynced());
-    EXPECT_TRUE(world.controller.reconciler().Gather(kUid).facts.views.problems.empty());
+    EXPECT_TRUE(world.controller.shared().Gather(kUid).facts.views.problems.empty());
   }
 }
 
@@ -340,7 +340,7 @@ TEST(Controller, REV4_K8_NamespaceOfUnreadDaemonSets_MayHoldAnything) {
     world.Turn();
     world.TurnLater();
     EXPECT_TRUE(world.controller.CanServe());
-    const Views views = world.controller.reconciler().Gather(kUid).facts.views;
+    const Views views = world.controller.shared().Gather(kUid).facts.views;
     EXPECT_EQ(views.unreadable_namespaces.contains(fixtures::kOldDriverNs), is_left_out) << kind;
     EXPECT_TRUE(views.problems.empty()) << "it concerns no domain in the first namespace";
   }
@@ -370,7 +370,7 @@ TEST(Controller, REV4_K8_PageOfAProxy_DoesNotHideTheCliques) {
   EXPECT_FALSE(world.controller.CanServe()) << "it may pass";
   world.TurnLater();
   EXPECT_TRUE(world.controller.CanServe());
-  const Views views = world.controller.reconciler().Gather(kUid).facts.views;
+  const Views views = world.controller.shared().Gather(kUid).facts.views;
   EXPECT_TRUE(views.cliques_are_served);
   EXPECT_EQ(views.cliques, Freshness::kUnknown);
 }
@@ -421,7 +421,7 @@ TEST(Controller, B56_ViewOfResourceSlicesIsOldWhileTheirWatchIsBroken) {
     reflector.OnStreamEnd(world.clock.Now(), base::Fail(base::ErrorCode::kUnavailable, "cut"));
   }
   world.Turn();
-  EXPECT_EQ(world.controller.reconciler().Gather(kUid).facts.views.slices, Freshness::kStale);
+  EXPECT_EQ(world.controller.shared().Gather(kUid).facts.views.slices, Freshness::kStale);
   EXPECT_EQ(world.enqueued, Uids()) << "it will pass";
 }
 

@@ -141,7 +141,7 @@ class World {
       const std::optional<std::string> uid = queue_.Get(now());
       if (!uid) break;
       worker.uid = *uid;
-      worker.pass.emplace(controller_.reconciler().Start(*uid));
+      worker.pass.emplace(controller_.shared(), *uid);
       GoOn(worker);
     }
     for (Worker& worker : workers_) {

@@ -47,7 +47,7 @@ TEST(Freshness, REV3_F3_NodeThatAnOldViewLacksIsNotLost) {
   for (const Kind kind : {Kind::kDaemonPod, Kind::kClique, Kind::kClaim}) {
     world.server.ShowOnly(kind, world.controller.cache());
   }
-  const Views views = world.controller.reconciler().Gather(kUid).facts.views;
+  const Views views = world.controller.shared().Gather(kUid).facts.views;
   EXPECT_EQ(views.nodes, Freshness::kStale);
   EXPECT_TRUE(views.problems.contains(Kind::kNode)) << "it is told";
   (void)world.Run();
@@ -59,7 +59,7 @@ TEST(Freshness, REV3_F3_ViewOfNodesIsStaleAfterAMinuteWhateverTheAnswer) {
   for (const int status : {403, 429, 500, 503}) {
     World world(Converged());
     Break(kube::kNodes, status, "Any", world);
-    EXPECT_EQ(world.controller.reconciler().Gather(kUid).facts.views.nodes, Freshness::kStale)
+    EXPECT_EQ(world.controller.shared().Gather(kUid).facts.views.nodes, Freshness::kStale)
         << status;
   }
 }
@@ -68,14 +68,14 @@ TEST(Freshness, REV3_F3_DaemonsThatCannotBeReadForAMinuteAreToldAndChangeNothing
   for (const Kind kind : {Kind::kDaemonPod, Kind::kClique}) {
     World world(Converged());
     Break(ResourceOf(kind), 503, "ServiceUnavailable", world);
-    const Views views = world.controller.reconciler().Gather(kUid).facts.views;
+    const Views views = world.controller.shared().Gather(kUid).facts.views;
     EXPECT_NE(views.ProblemOf(kind).find("503"), std::string::npos) << views.ProblemOf(kind);
     EXPECT_TRUE(views.problem_reason.empty());
     (void)world.Run();
     EXPECT_EQ(world.Status()["status"].AsString(), "Ready");
     EXPECT_EQ(world.ReadyReason(), "DaemonsNotRead");
     for (int i = 0; i < 5; ++i) world.TurnLater();
-    EXPECT_EQ(world.controller.reconciler().Gather(kUid).facts.views.ProblemOf(kind), "")
+    EXPECT_EQ(world.controller.shared().Gather(kUid).facts.views.ProblemOf(kind), "")
         << "they are read again";
   }
 }
@@ -112,7 +112,7 @@ TEST(Freshness, WatchThatIsRenewedIsNoNews) {
   world.server.Refuse(world.refused, 503, "ServiceUnavailable");
   world.clock.Advance(seconds(1));
   world.Turn();
-  EXPECT_FALSE(world.controller.reconciler().Gather(kUid).facts.views.children_are_current);
+  EXPECT_FALSE(world.controller.shared().Gather(kUid).facts.views.children_are_current);
   EXPECT_TRUE(world.enqueued.empty());
 }
 
@@ -145,9 +145,7 @@ TEST(Freshness, REV4_K4_ViewWhoseWatchIsSilentIsListedOrStale) {
   KeepSilent(world, kube::kNodes, minutes(30));
   EXPECT_EQ(ListsOf(world, kube::kNodes), 6);
   EXPECT_EQ(ListsOf(world, kube::kPods), 0) << "bookmarks prove that they are current";
-  const auto freshness = [&] {
-    return world.controller.reconciler().Gather(kUid).facts.views.nodes;
-  };
+  const auto freshness = [&] { return world.controller.shared().Gather(kUid).facts.views.nodes; };
   EXPECT_EQ(freshness(), Freshness::kFresh);
   world.server.Refuse("/nodes?limit=", 503, "ServiceUnavailable");
   KeepSilent(world, kube::kNodes, minutes(4));

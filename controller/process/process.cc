@@ -141,10 +141,10 @@ class ControllerProcess {
                   .events = events_,
                   .clock = clock_,
                   .leaving_taints = settings_.leaving_taints,
-                  .capacity = [this] { return controller_.reconciler().CountCapacity(); },
+                  .capacity = [this] { return controller_.shared().CountCapacity(); },
                   .memory_shared =
                       [this](const api::ComputeDomain& domain) {
-                        return controller_.reconciler().MemorySharedOf(domain);
+                        return controller_.shared().MemorySharedOf(domain);
                       }},
                  HostOf(config_.endpoint), settings_.workers),
         reviews_(MakeTransport(nullptr, &reviews_gate_)),
@@ -153,7 +153,7 @@ class ControllerProcess {
         [this](const api::ResourceClaim& before) { metrics_.Waited(before); });
     controller_.cache().OnProgress(
         [this](const std::string& uid, auto progress) { metrics_.Progressed(uid, progress); });
-    if (settings_.dry_run) controller_.reconciler().SetDryRun();
+    if (settings_.dry_run) controller_.shared().SetDryRun();
     for (int i = 0; i < settings_.workers; ++i) busy_since_.emplace_back(0);
   }
 
@@ -320,7 +320,7 @@ void ControllerProcess::SendEvents(const std::stop_token& stop) {
   while (!controller_.CanServe() && !stop.stop_requested()) {
     kube::WaitUntil(clock_, clock_.Now() + kTurn, stop);
   }
-  controller_.reconciler().SetUser(CheckIdentity(*reads, logger_, stop));
+  controller_.shared().SetUser(CheckIdentity(*reads, logger_, stop));
   WarnOfUnlabelled(settings_.DriverNamespaces(), *reads, logger_, stop);
   events_.Run(stop, *MakeTransport(nullptr, &events_gate_));
   events_ended_ = true;
@@ -338,7 +338,7 @@ void ControllerProcess::Work(const std::stop_token& stop, std::atomic<std::int64
 kube::WorkQueue::Ended ControllerProcess::Reconcile(const std::string& uid,
                                                     std::atomic<std::int64_t>& busy_since) {
   const TimePoint start = clock_.Now();
-  compute_domain::ReconcilePass pass = controller_.reconciler().Start(uid);
+  compute_domain::ReconcilePass pass(controller_.shared(), uid);
   for (auto requests = pass.Next(); !requests.empty(); requests = pass.Next()) {
     kube::SharedLists::Answers answers = shared_lists_.SendAll(requests, transports_);
     pass.HandleReplies(std::move(answers.replies));
@@ -428,7 +428,7 @@ std::string ControllerProcess::DescribeDomains() {
   json::Value domains = json::Value::Array();
   const compute_domain::Instant now = {.monotonic = clock_.Now(), .wall = clock_.Wall()};
   controller_.cache().VisitVersions([&](const kube::ObjectMeta& domain) {
-    const auto observed = controller_.reconciler().Gather(domain.uid);
+    const auto observed = controller_.shared().Gather(domain.uid);
     if (observed.domain) domains.Append(compute_domain::DescribeDomain(observed, now));
   });
   return json::Serialize(domains);
@@ -437,7 +437,7 @@ std::string ControllerProcess::DescribeDomains() {
 std::vector<std::string> ControllerProcess::FindOfOtherMode() {
   std::vector<std::string> names;
   controller_.cache().VisitVersions([&](const kube::ObjectMeta& domain) {
-    const auto observed = controller_.reconciler().Gather(domain.uid);
+    const auto observed = controller_.shared().Gather(domain.uid);
     std::ranges::move(compute_domain::FindOfOtherMode(observed), std::back_inserter(names));
   });
   return names;
@@ -446,7 +446,7 @@ std::vector<std::string> ControllerProcess::FindOfOtherMode() {
 std::string ControllerProcess::DescribeCliques() {
   compute_domain::CliqueDescription cliques;
   const compute_domain::Cache& cache = controller_.cache();
-  controller_.reconciler().VisitNodes([&](const auto& node, const auto& room) {
+  controller_.shared().VisitNodes([&](const auto& node, const auto& room) {
     cliques.Add(node, room, node.domain.empty() ? "" : cache.NameOf(node.domain));
   });
   return json::Serialize(cliques.Take());

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "controller/compute_domain/next_memory.h"
+#include "controller/compute_domain/plan/next_memory.h"
 #include "controller/compute_domain/requests/writes.h"
 
 namespace fixed_world {
@@ -15,7 +15,7 @@ void Fill(kube::Reflector& reflector, std::string page) {
 }
 
 Observed Gather(const compute_domain::Cache& cache, const std::string& uid) {
-  return cache.Gather(uid);
+  return cache.Read(uid);
 }
 
 fixtures::Plan Decide(Observed& observed) {

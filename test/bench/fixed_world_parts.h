@@ -8,7 +8,7 @@
 #include <string>
 
 #include "controller/compute_domain/cache/cache.h"
-#include "controller/compute_domain/planner.h"
+#include "controller/compute_domain/plan/planner.h"
 #include "pkg/kube/cache/reflector.h"
 #include "test/fixtures/plan.h"
 

@@ -2,7 +2,7 @@
 // it has most to say. Needs no API server: the planner is values in, values out.
 #include <algorithm>
 
-#include "controller/compute_domain/planner.h"
+#include "controller/compute_domain/plan/planner.h"
 #include "test/bench/rows.h"
 #include "test/fixtures/observed.h"
 #include "test/fixtures/plan.h"

@@ -6,6 +6,7 @@
 #include "controller/api/names.h"
 #include "controller/compute_domain/model/ownership.h"
 #include "controller/compute_domain/model/spec.h"
+#include "pkg/base/check.h"
 
 namespace compute_domain {
 
@@ -117,15 +118,6 @@ bool MayBeOf(const api::ResourceClaimTemplate& found, const Observed& observed) 
   return found.target == api::kTargetDaemon || found.meta.key.ns == observed.domain->meta.key.ns;
 }
 
-template <typename T, template <typename> typename Form>
-bool CaughtUp(const kube::Store<T, Form>& store, const Expectation& expectation) {
-  if (expectation.gone.empty()) {
-    return !kube::IsOlder(store.resource_version(), expectation.resource_version);
-  }
-  const auto object = store.Get(expectation.key);
-  return !object || object->meta.uid != expectation.gone || object->meta.deleting;
-}
-
 void AddNodeNames(const Children& children, std::set<std::string>& names) {
   for (const api::Node& node : children.labelled_nodes) names.insert(node.meta.key.name);
   for (const api::DaemonPod& pod : children.daemon_pods) names.insert(pod.node);
@@ -138,9 +130,15 @@ void AddNodeNames(const Children& children, std::set<std::string>& names) {
 // Replaces the start time of a pod that was not ready. Differs from every start time.
 constexpr const char* kDown = "down";
 
-const std::string& AnyLabelledDomain() {
-  static const std::string selector(api::kDomainLabel);  // With any value.
-  return selector;
+// Returns whether the daemon last reported in another boot of its node, and its container has not
+// started since.
+bool ReportedBeforeReboot(const api::DaemonPod& pod,
+                          const std::map<std::string, api::Node>& nodes) {
+  const auto node = nodes.find(pod.node);
+  if (node == nodes.end() || node->second.boot_id.empty() || !pod.imex) return false;
+  const api::ImexReport& report = *pod.imex;
+  return !report.boot.empty() && report.boot != node->second.boot_id &&
+         pod.started <= report.started;
 }
 
 }  // namespace
@@ -177,41 +175,46 @@ Cache::Cache(const std::vector<std::string>& driver_namespaces, Changed changed,
   for (const std::string& ns : driver_namespaces) {
     driver_namespaces_.push_back(std::make_unique<DriverNamespace>(ns, *this, logger));
   }
+  for (const WatchedKind& kind : WatchedKinds()) {
+    if (!kind.is_in_driver_namespaces) AddWatch(kind, *driver_namespaces_.front());
+  }
+  for (const auto& driver : driver_namespaces_) {
+    for (const WatchedKind& kind : WatchedKinds()) {
+      if (kind.is_in_driver_namespaces) AddWatch(kind, *driver);
+    }
+  }
 }
 
-std::vector<Cache::Watch> Cache::Watches() {
-  std::vector<Watch> watches = {
-      {{.resource = api::kComputeDomains}, &domains_},
-      {{.resource = kube::kResourceClaimTemplates,
-        .versions = kube::kDraVersions,
-        .label_selector = AnyLabelledDomain()},
-       &templates_},
-      {{.resource = kube::kResourceClaims,
-        .versions = kube::kDraVersions,
-        .cost_without = "the use of domains is unknown: a deletion waits until no node has the "
-                        "domain's label, and daemons are not replaced"},
-       &claims_},
-      {{.resource = kube::kNodes}, &nodes_},
-      {{.resource = kube::kResourceSlices,
-        .versions = kube::kDraVersions,
-        .field_selector = "spec.driver=" + std::string(api::kDriver),
-        .cost_without = "a missing kubelet plugin is not noticed"},
-       &slice_index_},
-  };
-  for (const auto& driver : driver_namespaces_) {
-    watches.push_back(
-        {{.resource = kube::kDaemonSets, .ns = driver->ns, .label_selector = AnyLabelledDomain()},
-         &driver->daemon_sets});
-    watches.push_back(
-        {{.resource = kube::kPods, .ns = driver->ns, .label_selector = AnyLabelledDomain()},
-         &driver->daemon_pods});
-    // With its version, so that discovery says whether the CRD is installed.
-    watches.push_back({{.resource = api::kComputeDomainCliques,
-                        .versions = {api::kComputeDomainCliques.version},
-                        .ns = driver->ns},
-                       &driver->cliques});
+void Cache::AddWatch(const WatchedKind& of, DriverNamespace& driver) {
+  kube::ReflectorOptions options = of.options;
+  if (of.is_in_driver_namespaces) options.ns = driver.ns;
+  Watch watch = {.of = &of, .options = std::move(options), .sink = &slice_index_};
+  if (of.kind) {
+    kube::AnyStore& store = StoreOf(*of.kind, driver);
+    watch.sink = &store;
+    watch.store = &store;
   }
-  return watches;
+  watches_.push_back(std::move(watch));
+}
+
+kube::AnyStore& Cache::StoreOf(Kind kind, DriverNamespace& driver) {
+  switch (kind) {
+    case Kind::kComputeDomain:
+      return domains_;
+    case Kind::kClaimTemplate:
+      return templates_;
+    case Kind::kClaim:
+      return claims_;
+    case Kind::kNode:
+      return nodes_;
+    case Kind::kDaemonSet:
+      return driver.daemon_sets;
+    case Kind::kDaemonPod:
+      return driver.daemon_pods;
+    case Kind::kClique:
+      return driver.cliques;
+  }
+  CHECK(false);
 }
 
 // Reports the domain of the node's label. If the node's readiness, taints or boot changed, also
@@ -332,7 +335,7 @@ std::vector<std::shared_ptr<const api::DaemonPod>> Cache::DaemonPods(const std::
   return pods;
 }
 
-Observed Cache::Gather(const std::string& uid) const {
+Observed Cache::Read(const std::string& uid) const {
   Observed observed;
   observed.uid = uid;
   for (auto& domain : domains_.CopiesByIndex(uid)) observed.domain = std::move(domain);
@@ -399,10 +402,11 @@ void Cache::AddReboots(Observed& observed) const {
   before_reboot_.With([&](const auto& pods) {
     for (api::DaemonPod& pod : observed.children.daemon_pods) {
       const auto it = pods.find(pod.meta.uid);
-      if (it == pods.end()) continue;
+      const bool was_seen = it != pods.end();
+      if (!was_seen && !ReportedBeforeReboot(pod, observed.nodes)) continue;
       pod.ready = false;
       // The kubelet has reported the pod since, and `trouble` is the cause.
-      if (it->second == kDown && !pod.trouble.empty()) continue;
+      if ((!was_seen || it->second == kDown) && !pod.trouble.empty()) continue;
       observed.rebooted.insert(pod.node);
     }
   });
@@ -488,27 +492,17 @@ void Cache::VisitNodes(const CliquePlacements& placements, const NodeVisitor& vi
 }
 
 bool Cache::HasCaughtUp(const Expectation& expectation) const {
-  switch (expectation.kind) {
-    case Kind::kComputeDomain:
-      return CaughtUp(domains_, expectation);
-    case Kind::kClaimTemplate:
-      return CaughtUp(templates_, expectation);
-    case Kind::kClaim:
-      return CaughtUp(claims_, expectation);
-    case Kind::kNode:
-      return CaughtUp(nodes_, expectation);
-    case Kind::kDaemonSet:
-    case Kind::kDaemonPod:
-    case Kind::kClique:
-      break;
+  const auto watch = std::ranges::find_if(watches_, [&](const Watch& one) {
+    const std::string& ns = one.options.ns;
+    return one.of->kind == expectation.kind && (ns.empty() || ns == expectation.key.ns);
+  });
+  if (watch == watches_.end()) return true;  // No such namespace is watched.
+  const kube::AnyStore& store = *watch->store;
+  if (expectation.gone.empty()) {
+    return !kube::IsOlder(store.resource_version(), expectation.resource_version);
   }
-  for (const auto& driver : driver_namespaces_) {
-    if (driver->ns != expectation.key.ns) continue;
-    if (expectation.kind == Kind::kDaemonSet) return CaughtUp(driver->daemon_sets, expectation);
-    if (expectation.kind == Kind::kDaemonPod) return CaughtUp(driver->daemon_pods, expectation);
-    return CaughtUp(driver->cliques, expectation);
-  }
-  return true;  // No such namespace is watched.
+  const std::optional<kube::ObjectMeta> meta = store.MetaOf(expectation.key);
+  return !meta || meta->uid != expectation.gone || meta->deleting;
 }
 
 std::vector<std::string> Cache::DomainUids() const {

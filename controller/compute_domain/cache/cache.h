@@ -13,6 +13,7 @@
 
 #include "controller/api/packed.h"
 #include "controller/compute_domain/cache/resource_slice_index.h"
+#include "controller/compute_domain/cache/watched_kinds.h"
 #include "controller/compute_domain/model/action.h"
 #include "controller/compute_domain/model/observed.h"
 #include "pkg/base/mutex.h"
@@ -34,8 +35,10 @@ class Cache {
 
   // A collection to watch, and where its objects go.
   struct Watch {
+    const WatchedKind* of = nullptr;
     kube::ReflectorOptions options = {};
     kube::ReflectorSink* sink = nullptr;
+    const kube::AnyStore* store = nullptr;  // The sink, or null if it is no store.
   };
 
   Cache(const std::vector<std::string>& driver_namespaces, Changed changed, base::Logger& logger);
@@ -44,12 +47,12 @@ class Cache {
   void OnAllocated(Allocated allocated) { allocated_ = std::move(allocated); }
   void OnProgress(Progressed progressed) { progressed_ = std::move(progressed); }
 
-  std::vector<Watch> Watches();
+  const std::vector<Watch>& Watches() const { return watches_; }
 
   // Returns what is known about the domain, without evidence and facts.
-  Observed Gather(const std::string& uid) const;
+  Observed Read(const std::string& uid) const;
 
-  // Adds the nodes of objects that live reads found. Gather adds only the nodes of cached objects.
+  // Adds the nodes of objects that live reads found. Read() adds only the nodes of cached objects.
   void AddNodes(Observed& observed) const;
 
   // Returns the claims that hold a channel without a domain or a pod.
@@ -94,7 +97,6 @@ class Cache {
   std::size_t CountLabelledNodes(const std::string& uid) const { return nodes_.CountByIndex(uid); }
 
  private:
-  // The kinds that are watched in each driver namespace. A Role there grants the permissions.
   struct DriverNamespace {
     DriverNamespace(std::string name, Cache& cache, base::Logger& logger);
     const std::string ns;
@@ -103,6 +105,9 @@ class Cache {
     kube::Store<api::Clique> cliques;
   };
 
+  // Returns the store of the kind. `driver` is for kinds that are watched in driver namespaces.
+  kube::AnyStore& StoreOf(Kind kind, DriverNamespace& driver);
+  void AddWatch(const WatchedKind& of, DriverNamespace& driver);
   // Returns the domains with a pod, member or claim on the node.
   std::set<std::string> DomainsOn(const std::string& node) const;
   void OnClaim(const std::shared_ptr<const api::ResourceClaim>& before,
@@ -134,6 +139,7 @@ class Cache {
   ResourceSliceIndex slice_index_;
   bool nobody_published_ = true;  // No node published at the last change. Used by the watch thread.
   std::vector<std::unique_ptr<DriverNamespace>> driver_namespaces_;
+  std::vector<Watch> watches_;
   // Daemon pods from before a reboot of their node, with the start of their container at that time.
   // A pod is removed when its container has started again.
   base::Guarded<std::map<kube::Uid, std::string>> before_reboot_;

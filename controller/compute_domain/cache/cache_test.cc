@@ -29,7 +29,7 @@ Uids ChangedBy(PassWorld& world) {
 
 TEST(Cache, DomainIsGatheredWithAllThatNamesIt) {
   PassWorld world(Converged());
-  const Observed observed = world.cache.Gather(kUid);
+  const Observed observed = world.cache.Read(kUid);
   ASSERT_TRUE(observed.domain);
   EXPECT_EQ(observed.domain->status, Converged().domain->status);
   EXPECT_EQ(observed.children.daemon_sets.size(), 1U);
@@ -45,7 +45,7 @@ TEST(Cache, DomainIsGatheredWithAllThatNamesIt) {
 
 TEST(Cache, UnknownDomainIsASnapshotToo) {
   PassWorld world(Converged());
-  const Observed observed = world.cache.Gather(kOtherUid);
+  const Observed observed = world.cache.Read(kOtherUid);
   EXPECT_EQ(observed.uid, kOtherUid);
   EXPECT_FALSE(observed.domain);
   EXPECT_TRUE(observed.children.daemon_sets.empty());
@@ -56,7 +56,7 @@ TEST(Cache, B33_AllDriverNamespacesAreOneView) {
   observed.children.daemon_sets[0].meta.key.ns = kOldDriverNs;
   observed.children.cliques[0].meta.key.ns = kOldDriverNs;
   observed.children.daemon_pods[1].meta.key.ns = kOldDriverNs;
-  const Observed gathered = PassWorld(observed).cache.Gather(kUid);
+  const Observed gathered = PassWorld(observed).cache.Read(kUid);
   EXPECT_EQ(gathered.children.daemon_sets.size(), 1U);
   EXPECT_EQ(gathered.children.cliques.size(), 1U);
   EXPECT_EQ(gathered.children.daemon_pods.size(), 2U);
@@ -65,7 +65,7 @@ TEST(Cache, B33_AllDriverNamespacesAreOneView) {
 TEST(Cache, PodThatNoDaemonSetMadeIsNotGathered) {
   Observed observed = Converged();
   observed.children.daemon_pods[1].meta.owners.clear();
-  EXPECT_EQ(PassWorld(observed).cache.Gather(kUid).children.daemon_pods.size(), 1U);
+  EXPECT_EQ(PassWorld(observed).cache.Read(kUid).children.daemon_pods.size(), 1U);
 }
 
 TEST(Cache, NodesOfPodsMembersAndClaimsAreKnownWithoutALabel) {
@@ -83,7 +83,7 @@ TEST(Cache, NodesOfPodsMembersAndClaimsAreKnownWithoutALabel) {
     Observed observed = fixtures::Fresh();
     change(observed.children);
     PassWorld world(observed);
-    EXPECT_EQ(world.cache.Gather(kUid).nodes.size(), 1U);
+    EXPECT_EQ(world.cache.Read(kUid).nodes.size(), 1U);
     world.changed.clear();
     observed.nodes["node-0"].ready = false;
     world.server.Put(Store(observed.nodes["node-0"]));
@@ -95,7 +95,7 @@ TEST(Cache, NodesOfPodsMembersAndClaimsAreKnownWithoutALabel) {
 TEST(Cache, NodesOfWhatLiveReadsFoundAreAddedAndNoneIsReplaced) {
   Observed observed = fixtures::Fresh();
   PassWorld world(observed);
-  Observed gathered = world.cache.Gather(kUid);
+  Observed gathered = world.cache.Read(kUid);
   EXPECT_TRUE(gathered.nodes.empty());
   gathered.nodes["node-1"].ready = false;
   gathered.evidence.children =
@@ -130,10 +130,10 @@ TEST(Cache, NodeThatChangesHandsConcernsBothDomains) {
 
 TEST(Cache, B56_NodeThatGainsItsFirstSliceOrLosesItsLastConcernsWhoIsThere) {
   PassWorld world(Converged());
-  EXPECT_EQ(world.cache.Gather(kUid).without_slices, (Uids{"node-0", "node-1"}));
+  EXPECT_EQ(world.cache.Read(kUid).without_slices, (Uids{"node-0", "node-1"}));
   world.server.PutSlice("node-1", "slice-1");
   EXPECT_EQ(ChangedBy(world), Uids{kUid});
-  EXPECT_EQ(world.cache.Gather(kUid).without_slices, Uids{"node-0"});
+  EXPECT_EQ(world.cache.Read(kUid).without_slices, Uids{"node-0"});
   world.server.PutSlice("node-1", "slice-1");
   EXPECT_EQ(ChangedBy(world), Uids()) << "another generation of the pool";
   world.server.PutSlice("node-9", "slice-9");
@@ -149,24 +149,24 @@ TEST(Cache, B49_FabricErrorOfANodeConcernsWhoIsThere) {
   world.server.PutSlice("node-1", "slice-1", "gpu-0");
   EXPECT_EQ(ChangedBy(world), Uids{kUid});
   const std::map<std::string, std::string> errors = {{"node-1", "gpu-0"}};
-  EXPECT_EQ(world.cache.Gather(kUid).fabric_errors, errors);
+  EXPECT_EQ(world.cache.Read(kUid).fabric_errors, errors);
   world.server.PutSlice("node-1", "slice-1");
   EXPECT_EQ(ChangedBy(world), Uids{kUid});
-  EXPECT_TRUE(world.cache.Gather(kUid).fabric_errors.empty());
+  EXPECT_TRUE(world.cache.Read(kUid).fabric_errors.empty());
 }
 
 TEST(Cache, B56_FirstSliceOfTheClusterAndItsLastConcernEveryDomain) {
   PassWorld world(Converged());
-  EXPECT_TRUE(world.cache.Gather(kUid).nobody_publishes);
+  EXPECT_TRUE(world.cache.Read(kUid).nobody_publishes);
   world.server.PutSlice("node-8", "slice-8");
   EXPECT_EQ(ChangedBy(world), Uids{kUid}) << "no pod of it is there, but one may wait";
-  EXPECT_FALSE(world.cache.Gather(kUid).nobody_publishes);
+  EXPECT_FALSE(world.cache.Read(kUid).nobody_publishes);
   world.server.PutSlice("node-9", "slice-9");
   world.server.RemoveSlice("slice-8");
   EXPECT_EQ(ChangedBy(world), Uids());
   world.server.RemoveSlice("slice-9");
   EXPECT_EQ(ChangedBy(world), Uids{kUid});
-  EXPECT_TRUE(world.cache.Gather(kUid).nobody_publishes);
+  EXPECT_TRUE(world.cache.Read(kUid).nobody_publishes);
 }
 
 // ---- Reboots.
@@ -194,9 +194,9 @@ class Reboot : public testing::Test {
     world_.server.Put(Store(pod));
   }
   Uids Changed() { return ChangedBy(world_); }
-  bool IsRebooted() const { return world_.cache.Gather(kUid).rebooted.contains("node-0"); }
+  bool IsRebooted() const { return world_.cache.Read(kUid).rebooted.contains("node-0"); }
   bool PodLooksReady() const {
-    for (const api::DaemonPod& pod : world_.cache.Gather(kUid).children.daemon_pods) {
+    for (const api::DaemonPod& pod : world_.cache.Read(kUid).children.daemon_pods) {
       if (pod.node == "node-0") return pod.ready;
     }
     return false;
@@ -259,6 +259,49 @@ TEST_F(Reboot, F7_PodThatItsKubeletWroteSinceIsOfTheNewBoot) {
   EXPECT_FALSE(IsRebooted());
 }
 
+// Another process saw it, or none.
+class RebootBefore : public Reboot {
+ protected:
+  void Show(const std::string& boot, const std::string& reported_at, const std::string& started,
+            const std::string& trouble = "") {
+    api::DaemonPod pod = Before().children.daemon_pods[0];
+    pod.started = started;
+    pod.trouble = trouble;
+    pod.controller_writes = true;
+    pod.imex = {.state = "READY", .started = reported_at, .boot = boot};
+    world_.server.Put(Store(pod));
+    (void)Changed();
+  }
+  const std::string kBoot = Before().nodes.at("node-0").boot_id;
+};
+
+TEST_F(RebootBefore, ReportOfAnotherBoot_TellsIt_UntilTheContainerStarts) {
+  const std::string then = "2026-01-01T11:00:00Z";
+  Show("another", then, then);
+  EXPECT_TRUE(IsRebooted());
+  EXPECT_FALSE(PodLooksReady());
+  Show("another", then, "");
+  EXPECT_TRUE(IsRebooted()) << "its container has yet to start";
+  Show("another", then, "2026-01-01T11:00:01Z");
+  EXPECT_FALSE(IsRebooted()) << "it has yet to report";
+  EXPECT_TRUE(PodLooksReady());
+}
+
+TEST_F(RebootBefore, ReportOfThisBoot_OrOfAnUnknownOne_TellsNothing) {
+  const std::string then = "2026-01-01T11:00:00Z";
+  for (const std::string& boot : {kBoot, std::string()}) {
+    Show(boot, then, then);
+    EXPECT_FALSE(IsRebooted()) << boot;
+    EXPECT_TRUE(PodLooksReady()) << boot;
+  }
+}
+
+TEST_F(RebootBefore, K3_DaemonThatCrashesAfterIt_IsToldByItsOwnWords) {
+  Show("another", "2026-01-01T11:00:00Z", "", "CrashLoopBackOff: no CDI device");
+  EXPECT_FALSE(IsRebooted());
+  EXPECT_FALSE(PodLooksReady());
+}
+
 TEST_F(Reboot, ItIsOverWhenThePodIsGone) {
   RebootNode();
   (void)Changed();
@@ -281,15 +324,15 @@ TEST(Cache, B48_DomainsWithMembersInOneCliqueKnowOfEachOther) {
   clique.domain = kOtherUid;
   world.server.Put(Store(clique));
   EXPECT_EQ(ChangedBy(world), (Uids{kUid, kOtherUid})) << "both hear of it";
-  const auto shared = world.cache.Gather(kUid).others.in_clique;
+  const auto shared = world.cache.Read(kUid).others.in_clique;
   ASSERT_EQ(shared.size(), 1U);
   EXPECT_EQ(shared.at(clique.id), Uids{"team-a/other"});
-  EXPECT_EQ(world.cache.Gather(kOtherUid).others.in_clique.at(clique.id), Uids{"team-a/train"});
+  EXPECT_EQ(world.cache.Read(kOtherUid).others.in_clique.at(clique.id), Uids{"team-a/train"});
 
   clique.daemons.clear();
   world.server.Put(Store(clique));
   EXPECT_EQ(ChangedBy(world), (Uids{kUid, kOtherUid}));
-  EXPECT_TRUE(world.cache.Gather(kUid).others.in_clique.empty());
+  EXPECT_TRUE(world.cache.Read(kUid).others.in_clique.empty());
 }
 
 TEST(Cache, NodeOfNobodyConcernsNobody) {
@@ -325,12 +368,12 @@ TEST(Cache, ClaimThatNamesTheDomainTwiceIsOneClaim) {
   api::ResourceClaim& claim = observed.children.claims[0];
   claim.daemon_domain = claim.channel_domain;
   PassWorld world(observed);
-  EXPECT_EQ(world.cache.Gather(kUid).children.claims.size(), 4U);
+  EXPECT_EQ(world.cache.Read(kUid).children.claims.size(), 4U);
   world.server.Put(Store(claim));
   world.server.ShowAll(world.cache);
   world.server.Remove(Kind::kClaim, claim.meta.key);
   world.server.ShowAll(world.cache);
-  EXPECT_EQ(world.cache.Gather(kUid).children.claims.size(), 3U);
+  EXPECT_EQ(world.cache.Read(kUid).children.claims.size(), 3U);
 }
 
 TEST(Cache, CliqueThatNamesANodeTwiceIsOneClique) {
@@ -340,7 +383,7 @@ TEST(Cache, CliqueThatNamesANodeTwiceIsOneClique) {
   PassWorld world(observed);
   world.server.Remove(Kind::kClique, clique.meta.key);
   world.server.ShowAll(world.cache);
-  EXPECT_TRUE(world.cache.Gather(kUid).children.cliques.empty());
+  EXPECT_TRUE(world.cache.Read(kUid).children.cliques.empty());
 }
 
 TEST(Cache, DomainIdOfAClaimIsNotTakenForSomethingElse) {
@@ -361,11 +404,11 @@ TEST(Cache, REV3_X11_ClaimsOfOtherNamespacesThanTheDomainsConcernItNot) {
   claim.node = "node-0";
   world.server.Put(Store(claim));
   EXPECT_EQ(ChangedBy(world), Uids());
-  EXPECT_EQ(world.cache.Gather(kUid).children.claims.size(), 4U);
+  EXPECT_EQ(world.cache.Read(kUid).children.claims.size(), 4U);
   claim.meta.key.ns = kDriverNs;
   world.server.Put(Store(claim));
   EXPECT_EQ(ChangedBy(world), Uids{kUid}) << "daemons have theirs there";
-  EXPECT_EQ(world.cache.Gather(kUid).children.claims.size(), 5U);
+  EXPECT_EQ(world.cache.Read(kUid).children.claims.size(), 5U);
 }
 
 TEST(Cache, REV3_X1_OfClaimsOfOtherNamespacesThoseThatHoldAChannelAreGathered) {
@@ -375,11 +418,11 @@ TEST(Cache, REV3_X1_OfClaimsOfOtherNamespacesThoseThatHoldAChannelAreGathered) {
   claim.has_channel = true;
   world.server.Put(Store(claim));
   EXPECT_EQ(ChangedBy(world), Uids());
-  EXPECT_EQ(world.cache.Gather(kUid).children.claims.size(), 5U) << "pods that wait are told";
+  EXPECT_EQ(world.cache.Read(kUid).children.claims.size(), 5U) << "pods that wait are told";
   claim.consumers.clear();
   world.server.Put(Store(claim));
   EXPECT_EQ(ChangedBy(world), Uids());
-  EXPECT_EQ(world.cache.Gather(kUid).children.claims.size(), 4U);
+  EXPECT_EQ(world.cache.Read(kUid).children.claims.size(), 4U);
 }
 
 TEST(Cache, C14_ClaimOfAnotherDriverIsNotKept) {
@@ -581,9 +624,9 @@ TEST(Cache, S21_ClaimThatLostItsNodeIsOfNoPodThatWaits) {
   PassWorld world(observed);
   const auto seen = [&] {
     EXPECT_EQ(world.cache.WaitingClaims(kUid).size(),
-              std::ranges::count(world.cache.Gather(kUid).children.claims, std::string(),
+              std::ranges::count(world.cache.Read(kUid).children.claims, std::string(),
                                  &api::ResourceClaim::node));
-    return world.cache.Gather(kUid).children.claims.size();
+    return world.cache.Read(kUid).children.claims.size();
   };
   const auto show = [&](const std::string& node, const kube::Uid& uid) {
     claim.node = node;

@@ -59,7 +59,6 @@ struct MemberPhase {
   Is is = Is::kStarting;
   // When the phase began. Empty if that was before this process first saw the domain.
   std::optional<base::Clock::TimePoint> since = {};
-  base::Clock::WallTime since_wall = {};
   // Of a member that was ready: when its daemon was first seen to end. Empty if it runs, or was not
   // ready before.
   std::optional<base::Clock::TimePoint> ends_since = {};
@@ -250,11 +249,14 @@ struct CreationTroubleRead {
 struct EventsSent {
   std::map<kube::Uid, std::string> reasons = {};  // Key: UID of the pending pod.
 };
-// The action is not sent again before a back-off is over.
-struct ActionDelayed {
+// The plan wants the action, and the back-off of an earlier failure is not over.
+struct ActionWaits {
   ActionId action = {};
-  bool is_waiting = false;            // Waits for an earlier back-off. Only `until` is set then.
   base::Clock::TimePoint until = {};  // When it is due. The earliest time: as it is.
+};
+// The action failed. It is not sent again before a back-off is over.
+struct ActionFailed {
+  ActionId action = {};
   Concern concern = {};
   std::chrono::nanoseconds at_least{0};  // Minimum delay, as the server asked.
   double spread = 0;         // From 0 to 1. Spreads the retries of domains that failed together.
@@ -276,6 +278,6 @@ struct PlanMade {};
 using MemoryChange =
     std::variant<StatusWritten, ChildMade, CliqueWritten, ReplacementBegan, ReplacementFailed,
                  LabelRemoved, LabelRestored, ClaimsRead, SchedulerMessagesRead, UsesRead,
-                 CreationTroubleRead, EventsSent, ActionDelayed, ActionDone, PlanMade>;
+                 CreationTroubleRead, EventsSent, ActionWaits, ActionFailed, ActionDone, PlanMade>;
 
 }  // namespace compute_domain

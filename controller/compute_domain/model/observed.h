@@ -150,7 +150,7 @@ struct Observed {
   // Nodes that rebooted and whose daemon has not started since. Its pod may still look ready.
   std::set<std::string> rebooted = {};
 
-  // The cache does not show cdom's write of a DaemonSet or claim template, although the reconciler
+  // The cache does not show cdom's write of a DaemonSet or claim template, although a pass
   // waited for it.
   bool lacks_own_child = false;
 

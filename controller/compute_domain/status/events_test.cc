@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "controller/api/names.h"
-#include "controller/compute_domain/next_memory.h"
+#include "controller/compute_domain/plan/next_memory.h"
 #include "controller/compute_domain/rules/membership/membership.h"
 #include "controller/compute_domain/status/status.h"
 #include "test/fixtures/observed.h"

@@ -820,8 +820,7 @@ TEST(DecideStatus, ReportMakesNobodyReadyOrNot) {
 
 // node-1 has been in that phase for `age`.
 void Pass(Observed& o, MemberPhase::Is is, seconds age) {
-  o.memory.phases["node-1"] = {
-      .is = is, .since = Now().monotonic - age, .since_wall = Now().wall - age};
+  o.memory.phases["node-1"] = {.is = is, .since = Now().monotonic - age};
 }
 
 std::string SaidInPhase(MemberPhase::Is is, seconds age, const Change& change,
@@ -842,7 +841,7 @@ TEST(DecideStatus, REV3_W4_MemberWhoseDaemonStarts_IsNoFault_For30Seconds) {
   };
   const auto nothing = [](Observed&) {};
   const std::string starts =
-      "False MembersStarting: Starting since 11:59:57 UTC: node-1; 1/2 members are ready. Pods "
+      "False MembersStarting: Starting: node-1; 1/2 members are ready. Pods "
       "there start when their daemon is ready.";
   EXPECT_EQ(said(seconds(3), nothing), starts);
   EXPECT_EQ(SaidInPhase(kStarting, seconds(3), nothing, "Ready"), starts);
@@ -857,57 +856,6 @@ TEST(DecideStatus, REV3_W4_MemberWhoseDaemonStarts_IsNoFault_For30Seconds) {
                  }),
             starts);
   EXPECT_EQ(said(seconds(30), nothing).substr(0, 23), "False MembersNotReady: ");
-}
-
-TEST(DecideStatus, REV3_W4_TimeThatWasTold_StaysIfItIsAsGood) {
-  const auto said = [](const std::string& before) {
-    return SaidInPhase(MemberPhase::Is::kStarting, seconds(3),
-                       [&](Observed& o) {
-                         fixtures::ConditionOf(o.domain->status, "MembersReady").message = before;
-                       })
-        .substr(23, 27);
-  };
-  EXPECT_EQ(said("Starting since 11:59:49 UTC: node-1; 0/2"), "Starting since 11:59:49 UTC");
-  EXPECT_EQ(said("Starting since 11:59:26 UTC: node-0; 0/2"), "Starting since 11:59:57 UTC");
-  EXPECT_EQ(said("Starting since soon"), "Starting since 11:59:57 UTC");
-  EXPECT_EQ(said("Leaving since 11:59:49 UTC: node-1"), "Starting since 11:59:57 UTC");
-  EXPECT_EQ(SaidInPhase(MemberPhase::Is::kStarting, seconds(3),
-                        [](Observed& o) { o.domain->status.conditions.clear(); })
-                .substr(23, 27),
-            "Starting since 11:59:57 UTC");
-}
-
-TEST(DecideStatus, T5_ProcessThatDidNotSeeTheReboot_KeepsWhatStatusSays) {
-  const auto reason = [](std::string_view before, std::string_view message) {
-    const std::string said = SaidOf([&](Observed& o, api::ImexReport&) {
-      o.children.daemon_pods[1].ready = false;
-      o.domain->status.conditions = {{.type = std::string(api::kConditionMembersReady),
-                                      .status = "False",
-                                      .reason = std::string(before),
-                                      .message = std::string(message)}};
-    });
-    return said.substr(0, said.find(':'));
-  };
-  EXPECT_EQ(reason("NodeRebooted", "Rebooted: node-1; 1/2"), "False NodeRebooted");
-  EXPECT_EQ(reason("NodeRebooted", "Rebooted: node-0, node-1; 1/2"), "False NodeRebooted");
-  EXPECT_EQ(reason("NodeRebooted", "Rebooted: node-1, node-2; 1/2"), "False NodeRebooted");
-  // Another node, or another reason.
-  EXPECT_EQ(reason("NodeRebooted", "Rebooted: node-10, a-node-1; 1/2"), "False MembersNotReady");
-  EXPECT_EQ(reason("MembersNotReady", "Rebooted: node-1; 1/2"), "False MembersNotReady");
-}
-
-TEST(DecideStatus, K3_DaemonThatCrashesAfterAReboot_IsToldThoughStatusSaysTheReboot) {
-  const std::string said = SaidOf([](Observed& o, api::ImexReport&) {
-    o.children.daemon_pods[1].ready = false;
-    o.children.daemon_pods[1].trouble = "CrashLoopBackOff: no CDI device";
-    o.domain->status.conditions = {{.type = std::string(api::kConditionMembersReady),
-                                    .status = "False",
-                                    .reason = std::string(api::kReasonNodeRebooted),
-                                    .message = "Rebooted: node-1; 1/2"}};
-  });
-  EXPECT_NE(said.find("Not ready: node-1 (CrashLoopBackOff: no CDI device); 1/2"),
-            std::string::npos)
-      << said;
 }
 
 TEST(DecideStatus, REV3_W4_MemberThatCannotStart_IsNamedAtOnce) {
@@ -932,7 +880,7 @@ TEST(DecideStatus, REV3_W4_MemberWhosePodsHaveEnded_IsNoFault_For30Seconds) {
   using enum MemberPhase::Is;
   const auto nothing = [](Observed&) {};
   const std::string leaves =
-      "False MembersLeaving: Leaving since 11:59:50 UTC: node-1; 1/2 members are ready. Their "
+      "False MembersLeaving: Leaving: node-1; 1/2 members are ready. Their "
       "daemons stop. This is normal once the pods there have ended.";
   EXPECT_EQ(SaidInPhase(kLeaving, seconds(10), nothing), leaves);
   EXPECT_EQ(SaidInPhase(kLeaving, seconds(10), nothing, "Ready"), leaves);
@@ -961,8 +909,7 @@ TEST(DecideStatus, REV3_W4_MemberThatStarts_IsToldBeforeOneThatLeaves_AndAFaultB
   const auto said = [](const Change& change) {
     return SaidInPhase(MemberPhase::Is::kStarting, seconds(3), [&](Observed& o) {
       o.children.daemon_pods[0].ready = false;
-      o.memory.phases["node-0"] = {
-          .is = MemberPhase::Is::kLeaving, .since = Now().monotonic, .since_wall = Now().wall};
+      o.memory.phases["node-0"] = {.is = MemberPhase::Is::kLeaving, .since = Now().monotonic};
       change(o);
     });
   };

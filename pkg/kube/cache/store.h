@@ -44,8 +44,17 @@ inline auto OnAnyChange(const std::function<void()>& call) {
   return [&call](const auto& /*before*/, const auto& /*after*/) { call(); };
 }
 
+// A store of any type.
+class AnyStore : public ReflectorSink {
+ public:
+  // The store has every change up to this version.
+  virtual std::string resource_version() const = 0;
+  // Empty if the object is not in the store.
+  virtual std::optional<ObjectMeta> MetaOf(const ObjectKey& key) const = 0;
+};
+
 template <typename T, template <typename> typename Form = SharedForm>
-class Store final : public ReflectorSink {
+class Store final : public AnyStore {
  public:
   using Ptr = std::shared_ptr<const T>;
   using Decode = base::Result<T> (*)(json::View object);
@@ -71,6 +80,11 @@ class Store final : public ReflectorSink {
       return found == nullptr ? std::nullopt : std::optional(*found);
     });
     return stored ? stored->Open() : nullptr;
+  }
+
+  std::optional<ObjectMeta> MetaOf(const ObjectKey& key) const override {
+    const Ptr object = Get(key);
+    return object ? std::optional(object->meta) : std::nullopt;
   }
 
   // In order of namespace and name.
@@ -128,8 +142,7 @@ class Store final : public ReflectorSink {
   std::size_t unreadable() const {
     return data_.With([](const Data& data) { return data.unreadable.size(); });
   }
-  // The store has every change up to this version.
-  std::string resource_version() const {
+  std::string resource_version() const override {
     return data_.With([](const Data& data) { return data.resource_version; });
   }
 

@@ -38,7 +38,7 @@ Observed Gather(fuzz::Input& input, const Observed& world) {
       watch.sink->Apply(*object, false);
     }
   }
-  Observed observed = cache.Gather(fixtures::kUid);
+  Observed observed = cache.Read(fixtures::kUid);
   observed.facts = world.facts;
   observed.evidence = world.evidence;
   if (input.ConsumeBool()) observed.evidence.children = observed.children;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "controller/compute_domain/planner.h"
+#include "controller/compute_domain/plan/planner.h"
 #include "test/simulation/cluster/daemon.h"
 #include "test/simulation/scenarios/run_spec.h"
 

@@ -170,7 +170,7 @@ class Town {
   }
   // What the controller advises the owner of the domain. Empty if nothing.
   std::optional<Advice> AdviceOn(const std::string& domain) {
-    const auto observed = replica_.controller().reconciler().Gather(uids_.at(domain));
+    const auto observed = replica_.controller().shared().Gather(uids_.at(domain));
     const auto shortage = compute_domain::FindShortage(observed);
     if (!shortage) return {};
     return shortage->advice;

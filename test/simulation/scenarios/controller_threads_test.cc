@@ -1,4 +1,4 @@
-// Goal: watch thread and workers share reconciler, cache and queue without a race, in each order of
+// Goal: watch thread and workers share state, cache and queue without a race, in each order of
 // leaders and whenever the process ends; ThreadSanitizer looks on. Method: the product's own parts
 // on threads of their own, as controller/process has them, over the simulated cluster, which is
 // behind one lock.
@@ -143,7 +143,7 @@ class Process {
   }
 
   void Reconcile(const std::string& uid) {
-    compute_domain::ReconcilePass pass = controller_.reconciler().Start(uid);
+    compute_domain::ReconcilePass pass(controller_.shared(), uid);
     for (auto requests = pass.Next(); !requests.empty(); requests = pass.Next()) {
       std::vector<base::Result<http::Response>> replies;
       for (const http::Request& request : requests) replies.push_back(Send(request));

@@ -188,7 +188,7 @@ bool Replica::StepWorker(Worker& worker) {
     const std::optional<std::string> uid = queue_.Get(clock_.Now());
     if (!uid) return false;
     worker.uid = *uid;
-    worker.pass.emplace(controller_.reconciler().Start(worker.uid));
+    worker.pass.emplace(controller_.shared(), worker.uid);
     const auto under_way =
         std::ranges::count_if(workers_, [](const Worker& one) { return one.pass.has_value(); });
     passes_at_once_ = std::max(passes_at_once_, static_cast<int>(under_way));

@@ -1,6 +1,6 @@
 // One controller process in the simulation.
 //
-// It has the product's own reflectors, elector, queue, planner and reconciler. It moves one request
+// It has the product's own reflectors, elector, queue, planner and passes. It moves one request
 // or one frame at a time. Destroying it is a crash. For one thread. Time is the store's.
 #pragma once
 

@@ -12,53 +12,69 @@
 
 namespace compute_domain {
 
-Membership PlanMembership(const Observed& observed, const Instant& now) {
-  const MembershipIndex index(observed);
-  std::map<CliquePlace, const api::Clique*> cliques;
+namespace {
+
+using Cliques = std::map<CliquePlace, const api::Clique*>;
+
+// Returns the cliques that exist, and null for those that pods need. Where cliques are not known,
+// their daemons are read live instead.
+Cliques FindCliques(const Observed& observed, const MembershipIndex& index,
+                    Membership& membership) {
+  Cliques cliques;
   for (const api::Clique& clique : observed.children.cliques) {
     if (!clique.id.empty()) cliques[{clique.meta.key.ns, clique.id}] = &clique;
   }
-  Membership membership;
-  MemberByNode by_node;
   for (const auto& [node, pod] : index.pods) {
-    if (!pod->clique) continue;
-    if (!pod->clique->empty()) {
-      if (!pod->controller_writes || !observed.facts.views.cliques_are_served) continue;
-      if (AreCliquesKnown(observed)) {
-        cliques.try_emplace({pod->meta.key.ns, *pod->clique});
-      } else {
-        membership.needs_daemons = true;  // Reads its clique, too.
-      }
-    } else if (!pod->ip.empty() && index.MayJoin(node)) {  // No fabric: only its pod shows it.
-      AddMember(index, pod->meta.key.ns, {.node = node, .ip = pod->ip, .ready = pod->ready},
-                by_node);
+    if (!pod->clique || pod->clique->empty() || !pod->controller_writes) continue;
+    if (!observed.facts.views.cliques_are_served) continue;
+    if (AreCliquesKnown(observed)) {
+      cliques.try_emplace({pod->meta.key.ns, *pod->clique});
+    } else {
+      membership.needs_daemons = true;  // Reads its clique, too.
     }
   }
-  for (const auto& [place, clique] : cliques) {
-    CliqueContent next = DecideCliqueContent(index, place, clique, now, membership);
-    if (std::optional<Action> write = WriteOf(index, place, clique, next, membership)) {
-      const std::chrono::milliseconds wait =
-          clique == nullptr ? std::chrono::milliseconds(0)
-                            : UntilWrite(index, *clique, next.daemons, now.monotonic);
-      if (wait > std::chrono::milliseconds(0)) {
-        membership.requeue_after.AtMost(wait);
-        next.daemons = clique->daemons;  // Status shows what the clique has.
-      } else {
-        membership.actions.push_back(*std::move(write));
-      }
-    }
-    for (api::Member member : next.daemons) {
-      const bool counts = IsWritten(observed, place, clique, member) && index.MayJoin(member.node);
-      if (!counts) continue;
-      member.clique = place.id;
-      AddMember(index, place.ns, std::move(member), by_node);
-    }
+  return cliques;
+}
+
+// Only its pod shows a node without fabric.
+void AddNodesWithoutFabric(const MembershipIndex& index, MemberByNode& by_node) {
+  for (const auto& [node, pod] : index.pods) {
+    const bool has_no_fabric = pod->clique && pod->clique->empty();
+    if (!has_no_fabric || pod->ip.empty() || !index.MayJoin(node)) continue;
+    AddMember(index, pod->meta.key.ns, {.node = node, .ip = pod->ip, .ready = pod->ready}, by_node);
   }
-  AddWrittenByDaemons(index, by_node);
-  // Members of a deleted domain leave with their pods. Under a job, the daemons continue.
-  if (!observed.domain->meta.deleting || !FindConsumers(observed).empty()) {
-    KeepMembers(index, by_node, membership);
+}
+
+// Plans the write of a clique, and returns its entries as status shows them.
+std::vector<api::Member> PlanClique(const MembershipIndex& index, const CliquePlace& place,
+                                    const api::Clique* clique, const Instant& now,
+                                    Membership& membership) {
+  CliqueContent next = DecideCliqueContent(index, place, clique, now, membership);
+  std::optional<Action> write = WriteOf(index, place, clique, next, membership);
+  if (!write) return std::move(next.daemons);
+  const auto wait = clique == nullptr ? std::chrono::milliseconds(0)
+                                      : UntilWrite(index, *clique, next.daemons, now.monotonic);
+  if (wait <= std::chrono::milliseconds(0)) {
+    membership.actions.push_back(*std::move(write));
+    return std::move(next.daemons);
   }
+  membership.requeue_after.AtMost(wait);
+  return clique->daemons;
+}
+
+// Adds the entries of a clique that somebody wrote.
+void AddEntries(const Observed& observed, const MembershipIndex& index, const CliquePlace& place,
+                const api::Clique* clique, std::vector<api::Member> entries,
+                MemberByNode& by_node) {
+  for (api::Member& member : entries) {
+    const bool counts = IsWritten(observed, place, clique, member) && index.MayJoin(member.node);
+    if (!counts) continue;
+    member.clique = place.id;
+    AddMember(index, place.ns, std::move(member), by_node);
+  }
+}
+
+void TakeMembers(const MembershipIndex& index, MemberByNode by_node, Membership& membership) {
   for (auto& [node, member] : by_node) {
     // The pod is deleted, or the cache lags. Only a live read shows which.
     const bool is_unseen = member.ready && !index.pods.contains(node) && !index.live.was_read();
@@ -68,6 +84,26 @@ Membership PlanMembership(const Observed& observed, const Instant& now) {
   std::ranges::sort(membership.members, {}, [](const api::Member& member) {
     return std::tie(member.clique, member.index, member.node);
   });
+}
+
+}  // namespace
+
+Membership PlanMembership(const Observed& observed, const Instant& now) {
+  const MembershipIndex index(observed);
+  Membership membership;
+  MemberByNode by_node;
+  const Cliques cliques = FindCliques(observed, index, membership);
+  AddNodesWithoutFabric(index, by_node);
+  for (const auto& [place, clique] : cliques) {
+    AddEntries(observed, index, place, clique, PlanClique(index, place, clique, now, membership),
+               by_node);
+  }
+  AddWrittenByDaemons(index, by_node);
+  // Members of a deleted domain leave with their pods. Under a job, the daemons continue.
+  if (!observed.domain->meta.deleting || !FindConsumers(observed).empty()) {
+    KeepMembers(index, by_node, membership);
+  }
+  TakeMembers(index, std::move(by_node), membership);
   return membership;
 }
 

@@ -9,7 +9,6 @@
 #include "controller/compute_domain/status/explanation/imex_health.h"
 #include "controller/compute_domain/status/explanation/member_phases.h"
 #include "controller/compute_domain/status/explanation/warnings.h"
-#include "pkg/base/rfc3339.h"
 
 namespace compute_domain {
 
@@ -21,7 +20,6 @@ using api::Member;
 struct Trouble {
   std::string_view reason = {};  // Empty if unknown.
   std::string detail = {};
-  base::Clock::WallTime since = {};  // Only for MembersStarting and MembersLeaving.
 };
 
 // Returns the daemon pod of the node. Null if there is none.
@@ -47,28 +45,10 @@ Trouble FindFault(const StatusInput& input, const Member& member) {
 Trouble FindPassing(const StatusInput& input, const Member& member) {
   const auto phase = FindPassingPhase(input.observed, member.node, input.now);
   if (!phase) return {};
-  if (phase->is == MemberPhase::Is::kLeaving) {
-    return {api::kReasonMembersLeaving, "", phase->since_wall};
-  }
+  if (*phase == MemberPhase::Is::kLeaving) return {api::kReasonMembersLeaving, ""};
   const Trouble fault = FindFault(input, member);
   if (!fault.reason.empty() || !fault.detail.empty()) return {};
-  return {api::kReasonMembersStarting, "", phase->since_wall};
-}
-
-// Returns whether the member's machine has rebooted. A process that started later trusts status,
-// until the kubelet reports what is wrong with the pod. Otherwise two leaders would overwrite each
-// other's message.
-bool HasRebooted(const StatusInput& input, const std::string& node) {
-  const Observed& observed = input.observed;
-  if (observed.rebooted.contains(node)) return true;
-  const api::DaemonPod* pod = PodOn(input, node);
-  if (pod != nullptr && !pod->trouble.empty()) return false;
-  const kube::Condition* said = observed.domain->status.Find(api::kConditionMembersReady);
-  if (said == nullptr || said->reason != api::kReasonNodeRebooted) return false;
-  // "Rebooted: node-0, node-1; 1/4 members are ready. ..."
-  const std::string named = said->message.substr(0, said->message.find(';') + 1);
-  const auto names = [&](char end) { return named.find(" " + node + end) != std::string::npos; };
-  return names(',') || names(';');
+  return {api::kReasonMembersStarting, ""};
 }
 
 Trouble TroubleOf(const StatusInput& input, const Member& member) {
@@ -80,7 +60,7 @@ Trouble TroubleOf(const StatusInput& input, const Member& member) {
   const auto occupied = input.explanation.occupied.find(member.node);
   if (occupied != input.explanation.occupied.end()) return {api::kReasonNodeHeld, occupied->second};
   if (member.ready) return {};
-  if (HasRebooted(input, member.node)) return {api::kReasonNodeRebooted, ""};
+  if (observed.rebooted.contains(member.node)) return {api::kReasonNodeRebooted, ""};
   if (Trouble passing = FindPassing(input, member); !passing.reason.empty()) return passing;
   if (is_known) {
     if (node->second.unschedulable) return {api::kReasonNodeDrained, "cordoned"};
@@ -182,25 +162,11 @@ constexpr Rank kRanks[] = {
     {{},
      "Not ready",
      "Pods that start there wait: delete them to run elsewhere, or ask an administrator."},
-    {api::kReasonMembersStarting, "Starting since ",
+    {api::kReasonMembersStarting, "Starting",
      "Pods there start when their daemon is ready."},
-    {api::kReasonMembersLeaving, "Leaving since ",
+    {api::kReasonMembersLeaving, "Leaving",
      "Their daemons stop. This is normal once the pods there have ended."},
 };
-
-// Returns since when the first member is in this state. Keeps the time in status if it is close:
-// two processes notice the state at different moments, and would overwrite each other's time.
-std::string TimeFor(const StatusInput& input, const Rank& rank, base::Clock::WallTime since) {
-  constexpr std::chrono::seconds kAsGood{30};
-  std::string time = base::FormatTimeOfDay(since);
-  const kube::Condition* said = input.observed.domain->status.Find(api::kConditionMembersReady);
-  if (said == nullptr || !said->message.starts_with(rank.says)) return time;
-  const std::string before = said->message.substr(rank.says.size(), time.size());
-  const auto told = base::ParseTime("1970-01-01T" + before.substr(0, before.find(' ')) + "Z");
-  if (!told) return time;
-  const auto seen = since - std::chrono::floor<std::chrono::days>(since);
-  return std::chrono::abs(told->time_since_epoch() - seen) <= kAsGood ? before : time;
-}
 
 // Returns the most severe reason, the members that are not ready, and what to do.
 Verdict JudgeUnready(const StatusInput& input) {
@@ -210,7 +176,6 @@ Verdict JudgeUnready(const StatusInput& input) {
   for (const Member& member : members) troubles.push_back(TroubleOf(input, member));
   for (const Rank& rank : kRanks) {
     std::vector<std::string> nodes, named;
-    auto since = base::Clock::WallTime::max();
     for (std::size_t i = 0; i < members.size(); ++i) {
       const Member& member = members[i];
       const Trouble& trouble = troubles[i];
@@ -218,15 +183,13 @@ Verdict JudgeUnready(const StatusInput& input) {
       nodes.push_back(member.node);
       named.push_back(trouble.detail.empty() ? member.node
                                              : member.node + " (" + trouble.detail + ")");
-      since = std::min(since, trouble.since);
     }
     if (nodes.empty()) continue;
     std::string help(rank.help);
     if (rank.reason == api::kReasonNodeLost) help = HelpWithLost(input.observed, nodes);
     if (rank.reason.empty()) help += HelpWithUnready(input, nodes);
-    const std::string time = rank.says.ends_with(' ') ? TimeFor(input, rank, since) : "";
     const std::string names = Names(named);
-    std::string message = std::string(rank.says) + time + ": " + names + "; " + ReadyOf(members) +
+    std::string message = std::string(rank.says) + ": " + names + "; " + ReadyOf(members) +
                           " members are ready." + (help.empty() ? "" : " " + help) + Hint(names);
     return {"False", rank.reason.empty() ? api::kReasonMembersNotReady : rank.reason,
             std::move(message)};

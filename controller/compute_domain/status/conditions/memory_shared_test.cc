@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "controller/compute_domain/next_memory.h"
+#include "controller/compute_domain/plan/next_memory.h"
 #include "test/fixtures/plan.h"
 
 namespace compute_domain {

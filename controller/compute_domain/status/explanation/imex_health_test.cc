@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "controller/api/names.h"
-#include "controller/compute_domain/next_memory.h"
+#include "controller/compute_domain/plan/next_memory.h"
 #include "test/fixtures/observed.h"
 
 namespace compute_domain {

@@ -95,7 +95,7 @@ std::map<std::string, MemberPhase> FindPhases(const Observed& observed,
   const bool none_started = is_first_look && WasTold(observed, api::kReasonMembersLeaving);
   std::map<std::string, MemberPhase> phases;
   for (const std::string& node : nodes) {
-    MemberPhase phase = {.since_wall = now.wall};
+    MemberPhase phase;
     if (!was_told) phase.since = now.monotonic;
     const auto known = before.find(node);
     if (known != before.end()) {
@@ -108,7 +108,7 @@ std::map<std::string, MemberPhase> FindPhases(const Observed& observed,
     }
     const Is next = NextPhase(phase.is, IsNeeded(seen, node), seen.serving.contains(node));
     if (next != phase.is) {
-      phase = {.is = next, .since = now.monotonic, .since_wall = now.wall};
+      phase = {.is = next, .since = now.monotonic};
     }
     if (phase.is != Is::kServing || seen.running.contains(node)) {
       phase.ends_since.reset();
@@ -120,20 +120,17 @@ std::map<std::string, MemberPhase> FindPhases(const Observed& observed,
   return phases;
 }
 
-std::optional<MemberPhase> FindPassingPhase(const Observed& observed, const std::string& node,
+std::optional<MemberPhase::Is> FindPassingPhase(const Observed& observed, const std::string& node,
                                             const Instant& now) {
   const auto found = observed.memory.phases.find(node);
   if (found == observed.memory.phases.end()) return std::nullopt;
   const MemberPhase& phase = found->second;
   if (phase.is != Is::kServing) {
     const bool passes = phase.since && now.monotonic - *phase.since < kPassesWithin;
-    return passes ? std::optional(phase) : std::nullopt;
+    return passes ? std::optional(phase.is) : std::nullopt;
   }
-  if (!phase.ends_since) return std::nullopt;
-  const auto ends_for = now.monotonic - *phase.ends_since;
-  if (ends_for >= kExplainedWithin) return std::nullopt;
-  const auto wall = now.wall - std::chrono::floor<base::Clock::WallTime::duration>(ends_for);
-  return MemberPhase{.is = Is::kLeaving, .since = phase.ends_since, .since_wall = wall};
+  const bool ends = phase.ends_since && now.monotonic - *phase.ends_since < kExplainedWithin;
+  return ends ? std::optional(Is::kLeaving) : std::nullopt;
 }
 
 RequeueAfter UntilPhasesEnd(const Observed& observed, const Instant& now) {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "controller/compute_domain/next_memory.h"
+#include "controller/compute_domain/plan/next_memory.h"
 #include "test/fixtures/observed.h"
 
 namespace compute_domain {
@@ -55,11 +55,9 @@ TEST_F(MemberPhasesTest, NodeThatJoins_Starts_UntilItIsReadyInStatus) {
   Label(false);
   Serve(false);
   EXPECT_EQ(Look(), Is::kStarting);
-  EXPECT_EQ(observed_.memory.phases["node-1"].since_wall, At(seconds(1)).wall);
   Label(true);
   observed_.children.daemon_pods[1].ready = true;
   EXPECT_EQ(Look(), Is::kStarting) << "its daemon has yet to say so in its clique";
-  EXPECT_EQ(observed_.memory.phases["node-1"].since_wall, At(seconds(1)).wall);
   Serve(true);
   EXPECT_EQ(Look(), Is::kServing);
   EXPECT_FALSE(Passes(seconds(4)));
@@ -105,9 +103,7 @@ TEST_F(MemberPhasesTest, REV3_W4_NodeWhoseDaemonEnds_Leaves_UntilTheCauseIsKnown
     if (is_gone) observed_.children.daemon_pods.pop_back();
     EXPECT_EQ(Look(), Is::kServing);
     const auto leaving = FindPassingPhase(observed_, "node-1", At(milliseconds(3'999)));
-    ASSERT_TRUE(leaving);
-    EXPECT_EQ(leaving->is, Is::kLeaving);
-    EXPECT_EQ(leaving->since_wall, At(seconds(2)).wall);
+    EXPECT_EQ(leaving, Is::kLeaving);
     EXPECT_EQ(UntilPhasesEnd(observed_, At(seconds(3))), milliseconds(1'000));
     EXPECT_FALSE(Passes(seconds(4)));
     EXPECT_FALSE(UntilPhasesEnd(observed_, At(seconds(4))));

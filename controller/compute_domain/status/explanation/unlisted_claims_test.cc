@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "controller/compute_domain/next_memory.h"
-#include "controller/compute_domain/planner.h"
+#include "controller/compute_domain/plan/next_memory.h"
+#include "controller/compute_domain/plan/planner.h"
 #include "test/fixtures/observed.h"
 #include "test/fixtures/plan.h"
 

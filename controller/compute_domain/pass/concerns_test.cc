@@ -211,7 +211,7 @@ TEST(Concerns, REV3_F9_WhatAFailingPassWantsSoonIsNotForgotten) {
   world.server.Refuse(kPatchDaemonSet, 403, "Forbidden", "denied");
   const auto run = [&] {
     world.server.ShowAll(world.cache);
-    ReconcilePass pass = world.reconciler.Start(fixtures::kUid);
+    ReconcilePass pass(world.shared, fixtures::kUid);
     for (auto requests = pass.Next(); !requests.empty(); requests = pass.Next()) {
       std::vector<MapServer::Reply> replies;
       for (const http::Request& request : requests) replies.push_back(world.server.Serve(request));
@@ -249,7 +249,7 @@ TEST(Concerns, REV3_F9_FailedActionIsTriedAgainHoweverSlowTheRestOfItsPassIs) {
   Observed observed = WithOldTemplate();
   PassWorld world(observed);
   world.server.Refuse(kPatchDaemonSet, 500, "InternalError");
-  ReconcilePass pass = world.reconciler.Start(fixtures::kUid);
+  ReconcilePass pass(world.shared, fixtures::kUid);
   for (auto requests = pass.Next(); !requests.empty(); requests = pass.Next()) {
     std::vector<MapServer::Reply> replies;
     for (const http::Request& request : requests) replies.push_back(world.server.Serve(request));
@@ -267,7 +267,7 @@ TEST(Concerns, ActionThatFailsIsTriedAgainEverMoreRarelyAndHoldsUpNoOther) {
   int tries = 0;
   for (int i = 0; i < 100; ++i) {  // Something of the domain changes every 100 ms.
     world.server.ShowAll(world.cache);
-    ReconcilePass pass = world.reconciler.Start(fixtures::kUid);
+    ReconcilePass pass(world.shared, fixtures::kUid);
     for (auto requests = pass.Next(); !requests.empty(); requests = pass.Next()) {
       std::vector<MapServer::Reply> replies;
       for (const http::Request& request : requests) {

@@ -1,9 +1,10 @@
-#include "controller/compute_domain/planner.h"
+#include "controller/compute_domain/plan/planner.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <functional>
+#include <random>
 
 #include "controller/compute_domain/model/ownership.h"
 #include "controller/compute_domain/rules/children.h"
@@ -44,6 +45,99 @@ api::ResourceClaimTemplate& DaemonTemplate(Observed& observed) {
 }
 api::ResourceClaimTemplate& WorkloadTemplate(Observed& observed) {
   return observed.children.templates[1];
+}
+
+// ---- Text is for people: no decision reads one back.
+
+std::string AnyText(std::mt19937& random) {
+  static constexpr std::string_view kLetters = "abcN0:;,/()-'. ";
+  std::uniform_int_distribution<std::size_t> letter(0, kLetters.size() - 1);
+  std::string text(1 + letter(random), ' ');
+  for (char& c : text) c = kLetters[letter(random)];
+  return text;
+}
+
+// Renames every text that cdom wrote or keeps, where there is one.
+void Rename(Observed& observed, std::mt19937& random) {
+  const auto rename = [&](std::string& text) {
+    if (!text.empty()) text = AnyText(random);
+  };
+  if (observed.domain) {
+    for (kube::Condition& condition : observed.domain->status.conditions) rename(condition.message);
+  }
+  for (auto& [action, retry] : observed.memory.retries) {
+    rename(retry.undone);
+    if (!retry.failure) continue;
+    Failure failure = *retry.failure;
+    rename(failure.message);
+    retry.failure = std::make_shared<const Failure>(failure);
+  }
+  for (auto& [kind, problem] : observed.facts.views.problems) rename(problem);
+  rename(observed.facts.views.problem);
+  rename(observed.facts.rollout_stopped);
+  rename(observed.memory.creation_trouble);
+}
+
+// What is decided, without the texts. `before` has the status that stays if none is written.
+std::string DecisionsFor(const Observed& before) {
+  const Plan plan = PlanFor(before);
+  std::string text;
+  for (const Step& step : plan.steps) {
+    for (const Action& action : step) text += Describe(action) + "\n";
+    text += "then\n";
+  }
+  if (plan.obstacle) text += "name taken: " + kube::ToString(plan.obstacle->key) + "\n";
+  if (!before.domain) return text;
+  const api::DomainStatus& status = plan.status ? plan.status->status : before.domain->status;
+  text += status.status + " " + status.members + "\n";
+  for (const kube::Condition& condition : status.conditions) {
+    text += condition.type + "=" + condition.status + " " + condition.reason + " " +
+            condition.last_transition_time + "\n";
+  }
+  return text;
+}
+
+TEST(PlanReconcile, TextsThatAreRenamed_ChangeNoDecision) {
+  const std::vector<std::pair<const char*, Change>> rows = {
+      {"as it is", [](Observed&) {}},
+      {"a node rebooted",
+       [](Observed& o) {
+         o.rebooted = {"node-0"};
+         o.children.daemon_pods[0].ready = false;
+       }},
+      {"a node is lost", [](Observed& o) { o.nodes["node-0"].ready = false; }},
+      {"a daemon fails", [](Observed& o) { o.children.daemon_pods[0].ready = false; }},
+      {"a daemon starts",
+       [](Observed& o) {
+         o.children.daemon_pods[0].ready = false;
+         o.memory.phases["node-0"] = {.since = fixtures::Now().monotonic};
+       }},
+      {"no node takes part", [](Observed& o) { o.children.claims.clear(); }},
+      {"a child cannot be created",
+       [](Observed& o) {
+         fixtures::FailToCreate(o, {.reason = "Forbidden", .message = "create it"});
+       }},
+      {"claims cannot be read", [](Observed& o) { o = fixtures::WithoutClaims(o); }},
+      {"the rollout stopped", [](Observed& o) { o.facts.rollout_stopped = "node-7 is down"; }},
+      {"deleted while in use", [](Observed& o) { o = fixtures::Deleting(); }},
+      {"deleted", [](Observed& o) { o = fixtures::ReadLive(fixtures::DeletingUnused()); }},
+      {"left behind", [](Observed& o) { o = fixtures::Orphans(); }},
+  };
+  std::mt19937 random(1);
+  for (const auto& [what, change] : rows) {
+    SCOPED_TRACE(what);
+    Observed observed = fixtures::Marked();
+    change(observed);
+    if (const Plan plan = PlanFor(observed); plan.status) {
+      observed.domain->status = plan.status->status;
+    }
+    const std::string decisions = DecisionsFor(observed);
+    for (int i = 0; i < 20; ++i) {
+      Observed renamed = observed;
+      Rename(renamed, random);
+      EXPECT_EQ(DecisionsFor(renamed), decisions);
+    }
+  }
 }
 
 // ---- Life.

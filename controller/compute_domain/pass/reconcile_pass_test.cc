@@ -1,7 +1,6 @@
-#include "controller/compute_domain/reconciler.h"
-
 #include <gtest/gtest.h>
 
+#include "controller/compute_domain/pass/shared_state.h"
 #include "test/fixtures/pass_world.h"
 
 namespace compute_domain {
@@ -125,7 +124,7 @@ TEST(Pass, S8_NewDomainGetsFinalizerThenChildrenThenStatus) {
 
 TEST(Pass, P7_ChildrenTravelSideBySide) {
   PassWorld world(Fresh());
-  ReconcilePass pass = world.reconciler.Start(kUid);
+  ReconcilePass pass(world.shared, kUid);
   std::vector<std::size_t> steps;
   for (auto requests = pass.Next(); !requests.empty(); requests = pass.Next()) {
     steps.push_back(requests.size());
@@ -351,11 +350,11 @@ TEST(Pass, B37_ChangedSettingGoesIntoTheDaemonSetInOneWriteThatIsLocked) {
   // The same cluster under a controller of another image.
   Facts facts = observed.facts;
   facts.daemons.image = "registry.example/cdom:2";
-  Reconciler next(world.cache, facts, world.clock, world.logger);
+  SharedState next(world.cache, facts, world.clock, world.logger);
   const auto pass = [&] {
     world.server.ShowAll(world.cache);
     world.server.ForgetLines();
-    ReconcilePass one = next.Start(kUid);
+    ReconcilePass one(next, kUid);
     for (auto requests = one.Next(); !requests.empty(); requests = one.Next()) {
       std::vector<MapServer::Reply> replies;
       replies.reserve(requests.size());
@@ -475,7 +474,7 @@ TEST(Pass, B56_MissingPluginIsToldOnceAfterAWhileAndSoIsItsReturn) {
   PassWorld world(Converged());
   world.server.PutSlice("node-0", "slice-0");
   world.server.PutSlice("node-1", "slice-1");
-  world.reconciler.SetViews({.slices = Freshness::kFresh});
+  world.shared.SetViews({.slices = Freshness::kFresh});
   world.Settle();
   world.server.RemoveSlice("slice-1");
   world.server.ShowAll(world.cache);
@@ -499,7 +498,7 @@ TEST(Pass, B56_MissingPluginIsToldOnceAfterAWhileAndSoIsItsReturn) {
 TEST(Pass, B26_DeletionThatWaitsDoesNotKeepAMissingPluginFromBeingNoticed) {
   PassWorld world(JustDeleted());
   world.server.PutSlice("node-0", "slice-0");
-  world.reconciler.SetViews({.slices = Freshness::kFresh});
+  world.shared.SetViews({.slices = Freshness::kFresh});
   world.Settle();
   world.clock.Advance(seconds(5));  // It is said what the deletion waits for.
   world.Settle();
@@ -709,7 +708,7 @@ TEST(Pass, DryRunReadsAndSaysWhatItWouldDoAndWritesNothing) {
   fixtures::EndWorkload(deleted.children.claims);
   for (const Observed& observed : {Fresh(), deleted, vanished}) {
     PassWorld world(observed);
-    world.reconciler.SetDryRun();
+    world.shared.SetDryRun();
     EXPECT_FALSE(world.Run().error);
     EXPECT_TRUE(world.Writes().empty());
     EXPECT_GT(world.logger.Count("Would act"), 2U);
@@ -720,7 +719,7 @@ TEST(Pass, DryRun_LogsEachWriteOnce_AndNoRead) {
   Observed deleted = JustDeleted();
   fixtures::EndWorkload(deleted.children.claims);
   PassWorld world(deleted);
-  world.reconciler.SetDryRun();
+  world.shared.SetDryRun();
   EXPECT_FALSE(world.Run().error);
   EXPECT_GT(world.server.lines().size(), 0U) << "it read";
   const std::size_t told = world.logger.Count("Would act");
@@ -752,7 +751,7 @@ TEST(Pass, B59_CrdThatDropsConditionsIsNoticedAndFromThenOnLeftInPeace) {
 
 TEST(Pass, REV4_1_WhereTheCrdDropsMemorySharedTheLogAndAMetricSayIt) {
   const auto shared = [](const PassWorld& world) {
-    return world.reconciler.MemorySharedOf(*world.cache.Gather(kUid).domain);
+    return world.shared.MemorySharedOf(*world.cache.Read(kUid).domain);
   };
   Observed observed = Converged();
   EXPECT_EQ(shared(PassWorld(observed)), "True") << "as it is written";
@@ -1553,27 +1552,10 @@ TEST(Pass, G22_DomainThatDoesNotFitIntoItsCliqueSaysWhatIsFreeInTheCluster) {
             "NoRoomInClique of Pod");
 }
 
-TEST(Reconciler, G21_WhatIsFreeIsCountedOnceASecondHoweverManyAsk) {
-  PassWorld world(Converged());
-  const auto counted = world.reconciler.CountCapacity();
-  EXPECT_EQ(counted->at("").held, 2);
-  EXPECT_EQ(world.reconciler.CountCapacity(), counted);
-  world.clock.Advance(std::chrono::seconds(1));
-  EXPECT_NE(world.reconciler.CountCapacity(), counted);
-}
-
-TEST(Reconciler, G26_WhatIsFreeIsCountedWithWhoKeepsTheClique) {
-  Observed observed = Converged();
-  observed.domain->placement = std::string(api::kPlacementExclusive);
-  for (auto& [name, node] : observed.nodes) node.clique = "a.0";
-  PassWorld world(observed);
-  EXPECT_EQ(world.reconciler.CountCapacity()->at("a.0").placement.exclusive, kUid);
-}
-
 TEST(Pass, DryRunTellsWaitingPodsNothing) {
   PassWorld world(WithWaitingPod());
   PutWaitingPod(world);
-  world.reconciler.SetDryRun();
+  world.shared.SetDryRun();
   EXPECT_TRUE(world.Run().events.empty());
 }
 

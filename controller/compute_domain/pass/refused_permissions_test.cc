@@ -137,7 +137,7 @@ TEST(Rights, C10_CliqueWrittenByPut_CountsAsOneWrite) {
   });
   EXPECT_FALSE(world.Run().error);
   EXPECT_EQ(world.refused, (Lines{"patch computedomaincliques"}));
-  const auto batching = world.reconciler.Gather(fixtures::kUid).memory.clique_batching;
+  const auto batching = world.shared.Gather(fixtures::kUid).memory.clique_batching;
   ASSERT_EQ(batching.size(), 1U);
   EXPECT_EQ(batching.begin()->second.window, observed.facts.status_window);
 }

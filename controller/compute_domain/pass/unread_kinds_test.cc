@@ -120,7 +120,7 @@ TEST(UnreadKinds, REV4_K8_UnknownNodes_StopTheRollout) {
   api::DaemonSet& set = observed.children.daemon_sets[0];
   PassWorld probe(observed);
   (void)probe.Run();
-  set.template_hash = probe.reconciler.Gather(kUid).memory.rendered.daemon_set;
+  set.template_hash = probe.shared.Gather(kUid).memory.rendered.daemon_set;
   set.template_generation = set.meta.generation;
   PassWorld world(observed, false);
   RunFor(seconds(60), Kind::kNode, world);

@@ -1,4 +1,4 @@
-#include "controller/compute_domain/next_memory.h"
+#include "controller/compute_domain/plan/next_memory.h"
 
 #include <gtest/gtest.h>
 
@@ -189,7 +189,7 @@ TEST(NextMemory, REV4_K11_CauseOfAMissingPodIsForgottenOnceAllServe) {
 
 TEST(NextMemory, REV4_K8_ReadThatFailsForLongIsTold) {
   Memory memory;
-  const ActionDelayed failed = {
+  const ActionFailed failed = {
       .action = Named("list x"), .concern = Concern::kReads, .passing = "500 InternalError"};
   for (int i = 0; i < 11; ++i) memory = After(failed, memory);
   EXPECT_FALSE(memory.retries.at(Named("list x")).failure) << "5 s";
@@ -198,16 +198,16 @@ TEST(NextMemory, REV4_K8_ReadThatFailsForLongIsTold) {
 }
 
 TEST(NextMemory, ActionThatFails_WaitsTwiceAsLongEachTime) {
-  Memory memory = After(ActionDelayed{.action = Named("a"), .concern = Concern::kChildren});
+  Memory memory = After(ActionFailed{.action = Named("a"), .concern = Concern::kChildren});
   EXPECT_TRUE(memory.retries.at(Named("a")).is_first && memory.retries.at(Named("a")).is_wanted);
   EXPECT_EQ(memory.retries.at(Named("a")).until, Time() + milliseconds(5));
-  memory = After(ActionDelayed{.action = Named("a"), .spread = 1}, memory);
+  memory = After(ActionFailed{.action = Named("a"), .spread = 1}, memory);
   EXPECT_FALSE(memory.retries.at(Named("a")).is_first);
   EXPECT_EQ(memory.retries.at(Named("a")).until, Time() + milliseconds(12))
       << "a fifth more, at the most";
-  for (int i = 0; i < 20; ++i) memory = After(ActionDelayed{.action = Named("a")}, memory);
+  for (int i = 0; i < 20; ++i) memory = After(ActionFailed{.action = Named("a")}, memory);
   EXPECT_EQ(memory.retries.at(Named("a")).until, Time() + seconds(30));
-  memory = After(ActionDelayed{.action = Named("a"), .at_least = seconds(70)}, memory);
+  memory = After(ActionFailed{.action = Named("a"), .at_least = seconds(70)}, memory);
   EXPECT_EQ(memory.retries.at(Named("a")).until, Time() + seconds(70));
   EXPECT_TRUE(After(ActionDone{.action = Named("a")}, memory).retries.empty());
 }
@@ -215,9 +215,9 @@ TEST(NextMemory, ActionThatFails_WaitsTwiceAsLongEachTime) {
 TEST(NextMemory, ActionThatConflictsWithChangesOfTheObject_WaitsASecondAtMost) {
   Memory memory;
   for (int i = 0; i < 20; ++i) {
-    memory = After(
-        ActionDelayed{.action = Named("a"), .is_conflict = true, .version = std::to_string(i)},
-        memory);
+    memory =
+        After(ActionFailed{.action = Named("a"), .is_conflict = true, .version = std::to_string(i)},
+              memory);
   }
   EXPECT_EQ(memory.retries.at(Named("a")).until, Time() + seconds(1));
 }
@@ -227,15 +227,14 @@ TEST(NextMemory, REV4_K2_ActionThatConflictsWithNoChange_WaitsEverLongerAndIsTol
   Memory memory;
   for (int i = 0; i < 20; ++i) {
     memory = After(
-        ActionDelayed{.action = Named("a"), .is_conflict = true, .version = "7", .passing = "no"},
+        ActionFailed{.action = Named("a"), .is_conflict = true, .version = "7", .passing = "no"},
         memory);
     if (i == 8) EXPECT_FALSE(memory.retries.at(Named("a")).failure);
   }
   const Retry& retry = memory.retries.at(Named("a"));
   EXPECT_EQ(retry.until, Time() + seconds(30));
   EXPECT_EQ(retry.until_newer, Time() + seconds(1)) << "for a newer object";
-  const Memory waits = After(
-      ActionDelayed{.action = Named("a"), .is_waiting = true, .until = retry.until_newer}, memory);
+  const Memory waits = After(ActionWaits{.action = Named("a"), .until = retry.until_newer}, memory);
   EXPECT_EQ(waits.retries.at(Named("a")).until, Time() + seconds(1)) << "it is there";
   ASSERT_TRUE(retry.failure);
   EXPECT_EQ(retry.failure->message, "no");
@@ -270,15 +269,15 @@ TEST(NextMemory, REV4_K2_ContentsOfAnActionAreForgottenFromTheOldestOn) {
 TEST(NextMemory, ActionThatWaitsOrIsDone_KeepsItsTime) {
   Memory memory = After(ActionDone{.action = Named("a"), .content = 1});
   EXPECT_FALSE(memory.retries.at(Named("a")).is_wanted) << "it is not to be tried again";
-  memory = After(ActionDelayed{.action = Named("a"), .is_waiting = true}, memory);
+  memory = After(ActionWaits{.action = Named("a")}, memory);
   EXPECT_TRUE(memory.retries.at(Named("a")).is_wanted);
   EXPECT_EQ(memory.retries.at(Named("a")).until, Time() + milliseconds(5));
 }
 
 TEST(NextMemory, Plan_WantsOnlyWhatItHasAndNamesThatAreTaken) {
-  Memory memory = After(ActionDelayed{.action = Named("a")});
-  memory = After(ActionDelayed{.action = Named("b"), .taken = NameTaken()}, memory);
-  memory = After(ActionDelayed{.action = Named("c"), .taken = NameTaken()}, memory);
+  Memory memory = After(ActionFailed{.action = Named("a")});
+  memory = After(ActionFailed{.action = Named("b"), .taken = NameTaken()}, memory);
+  memory = After(ActionFailed{.action = Named("c"), .taken = NameTaken()}, memory);
   memory.retries.at(Named("c")).until = Time();
   memory = After(PlanMade{}, memory);
   EXPECT_FALSE(memory.retries.at(Named("a")).is_wanted);

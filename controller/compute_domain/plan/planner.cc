@@ -1,4 +1,4 @@
-#include "controller/compute_domain/planner.h"
+#include "controller/compute_domain/plan/planner.h"
 
 #include <algorithm>
 #include <iterator>
@@ -6,7 +6,7 @@
 #include "controller/api/names.h"
 #include "controller/compute_domain/model/ownership.h"
 #include "controller/compute_domain/model/spec.h"
-#include "controller/compute_domain/next_memory.h"
+#include "controller/compute_domain/plan/next_memory.h"
 #include "controller/compute_domain/rules/children.h"
 #include "controller/compute_domain/rules/deletion.h"
 #include "controller/compute_domain/rules/membership/membership.h"
@@ -169,22 +169,22 @@ milliseconds Planner::UntilSeenFor(milliseconds time) const {
   return std::max(milliseconds(0), std::chrono::ceil<milliseconds>(rest));
 }
 
-// Returns the time until `times` grace periods have passed since the user deleted the domain. Zero
-// if they have passed by wall clock and since this process saw the deletion. The second condition
-// is for a wall clock that is ahead: it must not end a grace period early.
-milliseconds Planner::UntilDeadline(int times) const {
+// Returns the time until `periods` grace periods have passed since the user deleted the domain.
+// Zero if they have passed by wall clock and since this process saw the deletion. The second
+// condition is for a wall clock that is ahead: it must not end a grace period early.
+milliseconds Planner::UntilGraceEnds(int periods) const {
   const auto asked = base::ParseTime(observed_.domain->meta.deletion_timestamp);
   if (!asked) return milliseconds(0);
-  const auto grace = times * DeletionGrace(observed_);
+  const auto grace = periods * DeletionGrace(observed_);
   const auto rest = std::chrono::ceil<milliseconds>(*asked + grace - now_.wall);
   return std::max(rest, UntilSeenFor(grace));
 }
 
-// Returns the time of day before which UntilDeadline() is not zero. It is the same in all
+// Returns the time of day before which UntilGraceEnds() is not zero. It is the same in all
 // processes, or two leaders would overwrite each other's message.
-base::Clock::WallTime Planner::Deadline(int times) const {
+base::Clock::WallTime Planner::Deadline(int periods) const {
   const auto asked = base::ParseTime(observed_.domain->meta.deletion_timestamp);
-  return asked.value_or(now_.wall) + times * DeletionGrace(observed_);
+  return asked.value_or(now_.wall) + periods * DeletionGrace(observed_);
 }
 
 // Returns whether an action failed for a reason that a person must know.
@@ -195,97 +195,120 @@ bool Planner::IsRefused() const {
 
 // Adds reads that come first. If a read was refused, or a kind cannot be read, the deletion waits
 // for it.
-Planner::Deletion Planner::Read(Deletion deletion, Step reads) const {
+void Planner::AddReads(Step reads, Deletion& deletion) const {
   deletion.steps.push_back(std::move(reads));
   if (IsRefused() || !observed_.facts.views.problems.empty()) deletion.wait.emplace();
-  return deletion;
 }
 
 Planner::Deletion Planner::PlanDeletion() {
+  Deletion deletion;
   const kube::ObjectMeta* owner = OwnerToRelease(observed_);
+  if (Prove(owner, deletion)) {
+    Step workload = PlanWorkloadTearDown(observed_, BestView(observed_));
+    if (OutlastUsers(std::move(workload), deletion) && TearDown(deletion) &&
+        OutlastDaemons(*owner, deletion)) {
+      ReleaseDomain(*owner, deletion);
+    }
+  }
+  if (std::optional<DeletionWait>& wait = deletion.wait) {
+    wait->patience = std::max(wait->patience, UntilSeenFor(kWarnAfter));
+  }
+  return deletion;
+}
+
+// R2 (a cache is never evidence): no deletion starts from one.
+bool Planner::Prove(const kube::ObjectMeta* owner, Deletion& deletion) const {
   const bool is_proven = owner != nullptr && owner->deleting;
   if (Step reads = rules_.prove(observed_); !reads.empty()) {
-    if (!is_proven) return {.steps = {std::move(reads)}};
-    return Read({}, std::move(reads));
+    if (is_proven) {
+      AddReads(std::move(reads), deletion);
+    } else {
+      deletion.steps.push_back(std::move(reads));
+    }
+    return false;
   }
   if (owner == nullptr) {  // The domain is deleted, but the cache still shows it.
     Observed without_domain = observed_;
     without_domain.domain.reset();
-    return {.steps = PlanOrphans(without_domain, rules_)};
+    deletion.steps = PlanOrphans(without_domain, rules_);
   }
-  if (!is_proven) return {};  // R2 (a cache is never evidence): no deletion starts from one.
-  const Children& children = BestView(observed_);
-  Step workload = PlanWorkloadTearDown(observed_, children);
-  const milliseconds grace = UntilDeadline(1);
+  return is_proven;
+}
+
+// Keeps the daemons while jobs use them. `workload` takes the workload template down meanwhile.
+bool Planner::OutlastUsers(Step workload, Deletion& deletion) {
   DeletionWait wait = {.deadline = Deadline(1), .blockers = rules_.consumers(observed_)};
   // Claims that cannot be read count as in use.
   const Views& views = observed_.facts.views;
   const bool may_be_used = !views.claims_are_read && views.claims_are_granted;
   if (may_be_used) wait.blockers.push_back(views.ProblemOf(Kind::kClaim));
-  if (!wait.blockers.empty() && grace > milliseconds(0)) {
-    Step nodes = PlanNodeProof(observed_);
-    // This read decides whether the domain is used. While it fails, the domain counts as used.
-    const bool decides = !nodes.empty() && !observed_.memory.retries.contains(IdOf(nodes.front()));
-    std::ranges::move(nodes, std::back_inserter(workload));
-    if (decides) return {.steps = {std::move(workload)}};
-    return WaitForConsumers(std::move(workload), std::move(wait));
+  const milliseconds grace = UntilGraceEnds(1);
+  if (wait.blockers.empty() || grace <= milliseconds(0)) {
+    AddStep(std::move(workload), deletion.steps);
+    return true;
   }
-  Deletion deletion;
-  AddStep(std::move(workload), deletion.steps);
-  Step rest = rules_.tear_down(observed_, children);
-  // R2: a live read must show that no job needs the daemons.
-  const bool is_proven_unused = observed_.evidence.children || observed_.evidence.claims;
-  if (!rest.empty() && grace > milliseconds(0) && !is_proven_unused) {
-    const Action read = views.claims_are_granted
-                            ? Action(ReadClaims{.ns = observed_.domain->meta.key.ns})
-                            : ReadWhatIsLeft(observed_);
-    return Read(std::move(deletion), {read});
+  Step nodes = PlanNodeProof(observed_);
+  // This read decides whether the domain is used. While it fails, the domain counts as used.
+  const bool decides = !nodes.empty() && !observed_.memory.retries.contains(IdOf(nodes.front()));
+  std::ranges::move(nodes, std::back_inserter(workload));
+  if (decides) {
+    deletion.steps.push_back(std::move(workload));
+    return false;
   }
-  AddStep(std::move(rest), deletion.steps);
-  return PlanEnd(std::move(deletion), *owner);
-}
-
-// Keeps the daemons, because jobs still use them.
-Planner::Deletion Planner::WaitForConsumers(Step workload, DeletionWait wait) {
-  Deletion deletion = {.wait = std::move(wait), .until = UntilDeadline(1), .keeps_daemons = true};
+  deletion = {.wait = std::move(wait), .until = grace, .keeps_daemons = true};
   AddStep(WithMembership(std::move(workload), observed_, membership(), membership().needs_daemons),
           deletion.steps);
-  return deletion;
+  return false;
 }
 
-// Plans the last phases: pods and claims of daemons, then the finalizer. `owner` is the domain from
-// a live read.
-Planner::Deletion Planner::PlanEnd(Deletion deletion, const kube::ObjectMeta& owner) {
-  // Pods that do not end delay the deletion for at most one more grace period.
-  const milliseconds bound = UntilDeadline(2);
+// R2: a live read must show that no job needs the daemons.
+bool Planner::TearDown(Deletion& deletion) const {
+  Step rest = rules_.tear_down(observed_, BestView(observed_));
+  const bool is_proven_unused = observed_.evidence.children || observed_.evidence.claims;
+  if (rest.empty() || is_proven_unused || UntilGraceEnds(1) <= milliseconds(0)) {
+    AddStep(std::move(rest), deletion.steps);
+    return true;
+  }
+  const Action read = observed_.facts.views.claims_are_granted
+                          ? Action(ReadClaims{.ns = observed_.domain->meta.key.ns})
+                          : ReadWhatIsLeft(observed_);
+  AddReads({read}, deletion);
+  return false;
+}
+
+// Pods that do not end delay the deletion for at most one more grace period.
+bool Planner::OutlastDaemons(const kube::ObjectMeta& owner, Deletion& deletion) const {
   DeletionWait wait = {.deadline = Deadline(2),
                        .blockers = FindRemains(observed_),
                        .jobs_have_ended = true,
                        .pinned = FindPinned(observed_, owner),
                        .patience = UntilRemainsShouldEnd(observed_, now_.wall)};
-  if (!wait.blockers.empty() && bound > milliseconds(0)) {
+  if (wait.blockers.empty()) return true;
+  if (const milliseconds bound = UntilGraceEnds(2); bound > milliseconds(0)) {
     deletion.wait = std::move(wait);
     deletion.until = bound;
-    return deletion;
+    return false;
   }
-  if (!wait.blockers.empty() && !observed_.evidence.children) {
-    return Read(std::move(deletion), {ReadWhatIsLeft(observed_)});
-  }
+  if (observed_.evidence.children) return true;
+  AddReads({ReadWhatIsLeft(observed_)}, deletion);
+  return false;
+}
+
+// The finalizer is last: without it the API server may delete the object, which is the only record
+// of what the domain created.
+void Planner::ReleaseDomain(const kube::ObjectMeta& owner, Deletion& deletion) const {
   const bool may_release = rules_.may_release(observed_);
-  const bool holds = owner.HasFinalizer(api::kFinalizer);
-  if (may_release && holds && bound > milliseconds(0)) {
-    Step nodes = PlanRemainsProof(observed_);
-    if (!nodes.empty()) return Read(std::move(deletion), std::move(nodes));
-  }
-  if (may_release && holds) {
-    // The finalizer is last: without it the API server may delete the object, which is the only
-    // record of what the domain created.
+  if (may_release && owner.HasFinalizer(api::kFinalizer)) {
+    Step nodes = UntilGraceEnds(2) > milliseconds(0) ? PlanRemainsProof(observed_) : Step();
+    if (!nodes.empty()) return AddReads(std::move(nodes), deletion);
     deletion.steps.push_back({Release(Kind::kComputeDomain, owner)});
-  } else if (!wait.pinned.empty() || (!may_release && (deletion.steps.empty() || IsRefused()))) {
-    // No status while the deletion continues: most deletions end before a user could read it.
-    deletion.wait = {.pinned = std::move(wait.pinned)};
+    return;
   }
-  return deletion;
+  std::vector<std::string> pinned = FindPinned(observed_, owner);
+  // No status while the deletion continues: most deletions end before a user could read it.
+  if (!pinned.empty() || (!may_release && (deletion.steps.empty() || IsRefused()))) {
+    deletion.wait = {.pinned = std::move(pinned)};
+  }
 }
 
 void Planner::RequeueDeletion(RequeueAfter& requeue_after) {
@@ -359,11 +382,7 @@ const CreationTrouble& Planner::creation_trouble() {
 }
 
 const Planner::Deletion& Planner::deletion() {
-  if (deletion_) return *deletion_;
-  deletion_ = PlanDeletion();
-  if (std::optional<DeletionWait>& wait = deletion_->wait) {
-    wait->patience = std::max(wait->patience, UntilSeenFor(kWarnAfter));
-  }
+  if (!deletion_) deletion_ = PlanDeletion();
   return *deletion_;
 }
 

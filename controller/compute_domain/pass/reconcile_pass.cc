@@ -1,10 +1,10 @@
-#include "controller/compute_domain/reconcile_pass.h"
+#include "controller/compute_domain/pass/reconcile_pass.h"
 
 #include <algorithm>
 #include <iterator>
 
-#include "controller/compute_domain/next_memory.h"
-#include "controller/compute_domain/reconciler.h"
+#include "controller/compute_domain/pass/shared_state.h"
+#include "controller/compute_domain/plan/next_memory.h"
 #include "controller/compute_domain/rules/children.h"
 #include "controller/compute_domain/status/events.h"
 #include "pkg/base/check.h"
@@ -48,7 +48,7 @@ double SpreadOf(const std::string& uid) {
 
 }  // namespace
 
-ReconcilePass::ReconcilePass(Reconciler& reconciler, std::string uid) : reconciler_(reconciler) {
+ReconcilePass::ReconcilePass(SharedState& shared, std::string uid) : shared_(shared) {
   observed_.uid = std::move(uid);
 }
 
@@ -69,7 +69,7 @@ std::vector<Request> ReconcilePass::Next() {
     if (!in_flight_.empty()) return BuildRequests();
     switch (phase_) {
       case Phase::kGather:
-        Gather();
+        Begin();
         break;
       case Phase::kSteps:
         NextStep();
@@ -84,12 +84,13 @@ std::vector<Request> ReconcilePass::Next() {
   return {};
 }
 
-void ReconcilePass::Gather() {
-  const Reconciler::Remembered before = reconciler_.Recall(observed_.uid);
+void ReconcilePass::Begin() {
+  const std::shared_ptr<const Remembered> recalled = shared_.memories().Recall(observed_.uid);
+  const Remembered& before = *recalled;
   // A decision from a view without cdom's own writes would repeat them.
-  const base::Clock::TimePoint now = reconciler_.clock_.Now();
+  const base::Clock::TimePoint now = shared_.Now().monotonic;
   const auto is_unseen = [&](const Expectation& expected) {
-    return !reconciler_.cache_.HasCaughtUp(expected);
+    return !shared_.cache().HasCaughtUp(expected);
   };
   const bool behind = std::ranges::any_of(before.expectations, is_unseen);
   if (behind && now < before.expect_until) {
@@ -106,7 +107,7 @@ void ReconcilePass::Gather() {
     if (is_child && expected.gone.empty()) unseen_.insert_or_assign(expected.kind, expected);
   }
   std::erase_if(unseen_, [&](const auto& item) { return !is_unseen(item.second); });
-  observed_ = reconciler_.Gather(observed_.uid);
+  observed_ = shared_.Gather(observed_.uid);
   observed_.lacks_own_child = !unseen_.empty();
   phase_ = Phase::kSteps;
   Decide();
@@ -129,8 +130,8 @@ void ReconcilePass::Decide() {
 
 Planner ReconcilePass::MakePlanner() {
   const bool knows_more = observed_.evidence.children || observed_.evidence.claims;
-  if (knows_more) reconciler_.cache_.AddNodes(observed_);
-  return {observed_, reconciler_.Now(), reconciler_.rules_};
+  if (knows_more) shared_.cache().AddNodes(observed_);
+  return {observed_, shared_.Now(), shared_.rules()};
 }
 
 void ReconcilePass::NextStep() {
@@ -140,7 +141,7 @@ void ReconcilePass::NextStep() {
     // The last evidence was not used yet, and no event may start another pass.
     const char* const kNoEnd = "live reads kept finding something new";
     const ActionId kNoAction = {.type = std::variant_size_v<Action>};
-    TryAgain({.action = kNoAction, .concern = Concern::kReads});
+    Fail({.action = kNoAction, .concern = Concern::kReads});
     if (!outcome_.error) {
       outcome_.error = base::Error{.code = base::ErrorCode::kUnavailable, .message = kNoEnd};
     }
@@ -159,7 +160,7 @@ void ReconcilePass::StartStep(Step step) {
   for (Action& action : step) {
     if (!MayStart(action)) continue;
     const auto* replace = std::get_if<ReplaceDaemon>(&action);
-    if (reconciler_.dry_run_) {
+    if (shared_.dry_run()) {
       if (IsWrite(action)) {
         TellOnce(action);
         continue;
@@ -167,7 +168,7 @@ void ReconcilePass::StartStep(Step step) {
     } else if (replace != nullptr && !MayReplace(*replace)) {
       continue;
     } else if (IsWrite(action)) {
-      reconciler_.logger_.Debug(
+      shared_.logger().Debug(
           "Acting",
           {{"domain", DomainName()}, {"uid", observed_.uid}, {"action", Describe(action)}});
     }
@@ -186,7 +187,7 @@ void ReconcilePass::TellOnce(const Action& action) {
   const ActionId id = IdOf(action);
   const bool is_news = wanted_.insert(id).second && !told_.contains(id);
   if (!is_news) return;
-  reconciler_.logger_.Info(
+  shared_.logger().Info(
       "Would act",
       {{"domain", DomainName()}, {"uid", observed_.uid}, {"action", Describe(action)}});
 }
@@ -206,11 +207,11 @@ bool ReconcilePass::MayStart(const Action& action) {
   const auto retry = retries.empty() ? retries.end() : retries.find(IdOf(action));
   if (retry == retries.end()) return true;
   // A first failure may have passed with what started this pass.
-  const bool is_news = retry->second.is_first && !tried_.contains(retry->first);
-  const base::Clock::TimePoint due = reconciler_.rules_.due_at(retry->second, action);
-  if (is_news || due <= reconciler_.clock_.Now()) return true;
-  tried_.insert(retry->first);
-  Change(ActionDelayed{.action = retry->first, .is_waiting = true, .until = due});
+  const bool is_news = retry->second.is_first && !not_now_.contains(retry->first);
+  const base::Clock::TimePoint due = shared_.rules().due_at(retry->second, action);
+  if (is_news || due <= shared_.Now().monotonic) return true;
+  not_now_.insert(retry->first);
+  Change(ActionWaits{.action = retry->first, .until = due});
   if (Admits(action)) lacks_finalizer_ = true;
   return false;
 }
@@ -219,22 +220,16 @@ bool ReconcilePass::MayStart(const Action& action) {
 bool ReconcilePass::MayReplace(const ReplaceDaemon& replace) {
   const MemoryChange begun =
       ReplacementBegan{.clique = replace.clique, .node = replace.node, .replaced = replace.uid};
-  const base::Clock::TimePoint now = reconciler_.clock_.Now();
-  const bool has_room = observed_.memory.replacements.contains(replace.clique);
-  const bool may = reconciler_.memories_.With([&](auto& memories) {
-    if (!has_room && memories.replacing >= reconciler_.replacing_max_) return false;
-    Reconciler::Remembered remembered = memories.of[observed_.uid];
-    remembered.memory = NextMemory(std::move(remembered.memory), begun, now);
-    memories.Keep(observed_.uid, std::move(remembered));
-    return true;
-  });
+  std::size_t cliques = observed_.memory.replacements.size();
+  const bool is_in_rollout = observed_.memory.replacements.contains(replace.clique);
+  const bool may = is_in_rollout || shared_.rollout().TryHold(observed_.uid, ++cliques);
   if (may) Change(begun);
   waits_for_room_ = waits_for_room_ || !may;
   return may;
 }
 
 void ReconcilePass::Change(const MemoryChange& change) {
-  observed_.memory = NextMemory(std::move(observed_.memory), change, reconciler_.clock_.Now());
+  observed_.memory = NextMemory(std::move(observed_.memory), change, shared_.Now().monotonic);
 }
 
 std::vector<Request> ReconcilePass::BuildRequests() {
@@ -263,7 +258,7 @@ void ReconcilePass::HandleReplies(std::vector<base::Result<http::Response>> repl
     }
     const bool is_read = one.methods.front() == http::Method::kGet;
     if (std::ranges::all_of(checked, [](const auto& each) { return each.has_value(); })) {
-      if (!is_read) reconciler_.OnGranted(one.permission);
+      if (!is_read) shared_.permissions().OnGranted(one.permission);
       if (!is_read || !IsWrite(one.action)) RecordEvents(one.action);
     }
     TakeResult(one, compute_domain::HandleReplies(one.action, checked, observed_, one.read));
@@ -275,7 +270,7 @@ void ReconcilePass::RecordEvents(const Action& done) {
   for (kube::Event& event : EventsOf(done, observed_)) {
     // Logs an action that may harm a job. A lasting state is in the conditions instead.
     if (event.type == kube::EventType::kWarning && !std::holds_alternative<WriteStatus>(done)) {
-      reconciler_.logger_.Warning(event.note, {{"domain", DomainName()}, {"uid", observed_.uid}});
+      shared_.logger().Warning(event.note, {{"domain", DomainName()}, {"uid", observed_.uid}});
     }
     outcome_.events.push_back(std::move(event));
   }
@@ -284,17 +279,17 @@ void ReconcilePass::RecordEvents(const Action& done) {
 void ReconcilePass::TakeResult(InFlightAction& one, ActionResult result) {
   for (const MemoryChange& change : result.memory) Change(change);
   if (result.gpus) {
-    reconciler_.SetGpus(result.gpus);
+    shared_.SetGpus(result.gpus);
     observed_.facts.gpus = {.by_node = std::move(result.gpus), .is_old = false};
   }
   const bool shows_pods = std::holds_alternative<ReadPodConditions>(one.action) && !result.goes_on;
   if (shows_pods) RecordPendingPodEvents();
   decide_again_ = decide_again_ || result.decide_again;
   std::ranges::move(result.expectations, std::back_inserter(expectations_));
-  if (result.shows_crd) reconciler_.OnConditions(!observed_.facts.status_is_pruned);
+  if (result.shows_crd) shared_.crd().OnConditions(!observed_.facts.status_is_pruned);
   if (result.missing_permission) {
     observed_.facts.missing_permissions[*result.missing_permission] =
-        reconciler_.OnForbidden(*result.missing_permission);
+        shared_.permissions().OnForbidden(*result.missing_permission);
   }
   const auto* replace = std::get_if<ReplaceDaemon>(&one.action);
   const bool is_not_done =
@@ -306,8 +301,8 @@ void ReconcilePass::TakeResult(InFlightAction& one, ActionResult result) {
 }
 
 void ReconcilePass::RecordPendingPodEvents() {
-  reconciler_.AddSurveys(observed_);
-  if (reconciler_.dry_run_) return;
+  shared_.AddSurveys(observed_);
+  if (shared_.dry_run()) return;
   PendingPodEvents found = EventsForPendingPods(observed_);
   std::ranges::move(found.events, std::back_inserter(outcome_.events));
   Change(std::move(found.sent));
@@ -317,20 +312,20 @@ void ReconcilePass::RecordPendingPodEvents() {
 void ReconcilePass::TakeError(const Action& action, base::Error error) {
   const Concern concern = ConcernOf(action);
   if (Admits(action)) lacks_finalizer_ = true;
-  TryAgain({.action = IdOf(action),
-            .concern = concern,
-            .at_least = error.retry_after.value_or(std::chrono::seconds(0)),
-            .is_conflict = error.code == base::ErrorCode::kConflict,
-            .version = VersionOf(action),
-            .failure = FailureOf(error, observed_.facts.user),
-            .passing = error.message});
+  Fail({.action = IdOf(action),
+        .concern = concern,
+        .at_least = error.retry_after.value_or(std::chrono::seconds(0)),
+        .is_conflict = error.code == base::ErrorCode::kConflict,
+        .version = VersionOf(action),
+        .failure = FailureOf(error, observed_.facts.user),
+        .passing = error.message});
   if (!outcome_.error) outcome_.error = std::move(error);
 }
 
-void ReconcilePass::TryAgain(ActionDelayed delayed) {
-  tried_.insert(delayed.action);
-  delayed.spread = SpreadOf(observed_.uid);
-  Change(delayed);
+void ReconcilePass::Fail(ActionFailed failed) {
+  not_now_.insert(failed.action);
+  failed.spread = SpreadOf(observed_.uid);
+  Change(failed);
 }
 
 void ReconcilePass::RememberSuccess(const Action& action, const ActionResult& result) {
@@ -346,7 +341,7 @@ void ReconcilePass::RememberSuccess(const Action& action, const ActionResult& re
     if (const auto role = RoleOf(observed_, *create)) Change(ChildMade{.role = *role});
   }
   if (const std::optional<std::string> clique = CliqueOf(action)) {
-    cliques_written_[*clique] = reconciler_.clock_.Now();
+    cliques_written_[*clique] = shared_.Now().monotonic;
   }
 }
 
@@ -365,27 +360,30 @@ void ReconcilePass::PaceRepetition(const Action& action, bool changed_nothing) {
                     .content = ContentOf(action),
                     .spread = SpreadOf(observed_.uid),
                     .undone = is_undone ? DescribeUndoing(action, observed_) : ""});
-  tried_.insert(id);
+  not_now_.insert(id);
   const std::string& undone = observed_.memory.retries.at(id).undone;
   if (undone.empty() || was_told) return;
-  reconciler_.logger_.Warning("Another client undoes the writes of the controller",
-                              {{"domain", DomainName()}, {"uid", observed_.uid}, {"help", undone}});
+  shared_.logger().Warning("Another client undoes the writes of the controller",
+                           {{"domain", DomainName()}, {"uid", observed_.uid}, {"help", undone}});
 }
 
 void ReconcilePass::Finish() {
   phase_ = Phase::kOver;
-  const base::Clock::TimePoint now = reconciler_.clock_.Now();
+  const base::Clock::TimePoint now = shared_.Now().monotonic;
   outcome_.requeue_after = status_->requeue_after;
   waits_for_room_ = waits_for_room_ || status_->waits_for_room;
   if (const std::optional<NameTaken>& taken = status_->obstacle) {
     const ActionId action = IdOf(Create{.kind = taken->kind, .key = taken->key});
     const auto retry = observed_.memory.retries.find(action);
     const bool is_waiting = retry != observed_.memory.retries.end() && retry->second.until > now;
-    TryAgain({.action = action,
-              .is_waiting = is_waiting,
-              .concern = Concern::kChildren,
-              .failure = taken->failure,
-              .taken = taken});
+    if (is_waiting) {
+      Change(ActionWaits{.action = action});
+    } else {
+      Fail({.action = action,
+            .concern = Concern::kChildren,
+            .failure = taken->failure,
+            .taken = taken});
+    }
     if (!outcome_.error) {
       outcome_.error =
           base::Error{.code = base::ErrorCode::kAlreadyExists, .message = taken->failure.message};
@@ -395,15 +393,15 @@ void ReconcilePass::Finish() {
     if (!retry.is_wanted) continue;
     outcome_.is_failing = true;
     // An action that was due but not tried waits for another action, which has its own time.
-    if (now < retry.until || tried_.contains(action)) {
+    if (now < retry.until || not_now_.contains(action)) {
       const auto rest = std::chrono::ceil<milliseconds>(retry.until - now);
       outcome_.requeue_after.AtMost(std::max(rest, milliseconds(1)));
     }
   }
-  reconciler_.StopOrResumeRollout(observed_.uid, status_->rollout_failed);
+  shared_.rollout().StopOrResume(observed_.uid, DomainName(), status_->rollout_failed);
   KeepMemoryShared();
   if (observed_.facts.status_is_pruned) {
-    outcome_.requeue_after.AtMost(reconciler_.UntilConditionsAreTried());
+    outcome_.requeue_after.AtMost(shared_.crd().UntilConditionsAreTried());
   }
   Remember();
 }
@@ -422,15 +420,15 @@ void ReconcilePass::KeepMemoryShared() {
   if (is_same) return;
   memory.memory_shared = shared.status;
   memory.memory_shared_reason = shared.reason;
-  reconciler_.logger_.Info("MemoryShared", {{"domain", DomainName()},
-                                            {"uid", observed_.uid},
-                                            {"status", memory.memory_shared},
-                                            {"reason", shared.reason},
-                                            {"message", shared.message}});
+  shared_.logger().Info("MemoryShared", {{"domain", DomainName()},
+                                         {"uid", observed_.uid},
+                                         {"status", memory.memory_shared},
+                                         {"reason", shared.reason},
+                                         {"message", shared.message}});
 }
 
 void ReconcilePass::Remember() {
-  const base::Clock::TimePoint now = reconciler_.clock_.Now();
+  const base::Clock::TimePoint now = shared_.Now().monotonic;
   for (const auto& [clique, at] : cliques_written_) {
     const CliqueWritten written = {.clique = clique, .first_window = observed_.facts.status_window};
     observed_.memory = NextMemory(std::move(observed_.memory), written, at);
@@ -441,18 +439,18 @@ void ReconcilePass::Remember() {
   if (!expectations_.empty()) outcome_.requeue_after.AtMost(kCatchUp);
   const bool has_paced = !observed_.domain && !observed_.memory.retries.empty();
   if (has_paced) outcome_.requeue_after.AtMost(UntilForgotten(observed_.memory, now));
-  reconciler_.memories_.With([&](auto& memories) {
-    if (!observed_.domain && expectations_.empty() && !has_paced && wanted_.empty()) {
-      memories.Forget(observed_.uid);
-      return;
-    }
-    memories.Keep(observed_.uid, {.memory = std::move(observed_.memory),
-                                  .expectations = std::move(expectations_),
-                                  .expect_until = now + kCatchUp,
-                                  .unseen = std::move(unseen_),
-                                  .told = std::move(wanted_)});
-  });
-  outcome_.wake = reconciler_.NextForRoom(waits_for_room_ ? observed_.uid : "");
+  const bool is_over = !observed_.domain && expectations_.empty() && !has_paced && wanted_.empty();
+  shared_.rollout().Hold(observed_.uid, is_over ? 0 : observed_.memory.replacements.size());
+  if (is_over) {
+    shared_.memories().Forget(observed_.uid);
+  } else {
+    shared_.memories().Keep(observed_.uid, {.memory = std::move(observed_.memory),
+                                            .expectations = std::move(expectations_),
+                                            .expect_until = now + kCatchUp,
+                                            .unseen = std::move(unseen_),
+                                            .told = std::move(wanted_)});
+  }
+  outcome_.wake = shared_.rollout().NextInLine(waits_for_room_ ? observed_.uid : "");
 }
 
 }  // namespace compute_domain

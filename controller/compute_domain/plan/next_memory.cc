@@ -1,4 +1,4 @@
-#include "controller/compute_domain/next_memory.h"
+#include "controller/compute_domain/plan/next_memory.h"
 
 #include <algorithm>
 #include <utility>
@@ -119,36 +119,36 @@ struct Apply {
     memory.creation_trouble_read = now;
   }
   void operator()(const EventsSent& sent) const { memory.event_reasons = sent.reasons; }
-  void operator()(const ActionDelayed& delayed) const {
-    Retry& retry = memory.retries[delayed.action];
+  void operator()(const ActionWaits& waits) const {
+    Retry& retry = memory.retries[waits.action];
     retry.is_wanted = true;
-    if (delayed.is_waiting) {
-      retry.until = retry.is_conflict ? delayed.until : std::max(retry.until, delayed.until);
-      return;
-    }
+    retry.until = retry.is_conflict ? waits.until : std::max(retry.until, waits.until);
+  }
+  void operator()(const ActionFailed& failed) const {
+    Retry& retry = memory.retries[failed.action];
+    retry.is_wanted = true;
     retry.is_first = !retry.HasFailed();
     // Nobody has changed the object, so a newer cache will not help, or it did not help before.
     const auto delay = retry.backoff.delay();
     const bool is_refused =
         retry.is_conflict &&
-        (delay > kConflict.most || (delay == kConflict.most && delayed.version == retry.version));
-    const bool passes = delayed.is_conflict && !is_refused;
-    const auto least =
-        std::max(retry.backoff.Next(passes ? kConflict : kFailure), delayed.at_least);
+        (delay > kConflict.most || (delay == kConflict.most && failed.version == retry.version));
+    const bool passes = failed.is_conflict && !is_refused;
+    const auto least = std::max(retry.backoff.Next(passes ? kConflict : kFailure), failed.at_least);
     const auto soon = std::min<std::chrono::nanoseconds>(least, kConflict.most);
-    retry.is_conflict = delayed.is_conflict;
-    retry.version = delayed.version;
-    retry.concern = delayed.concern;
-    retry.until = now + base::Jittered(least, kSpreadMost, delayed.spread);
-    retry.until_newer = now + base::Jittered(soon, kSpreadMost, delayed.spread);
-    retry.failure = Apart(delayed.failure);
+    retry.is_conflict = failed.is_conflict;
+    retry.version = failed.version;
+    retry.concern = failed.concern;
+    retry.until = now + base::Jittered(least, kSpreadMost, failed.spread);
+    retry.until_newer = now + base::Jittered(soon, kSpreadMost, failed.spread);
+    retry.failure = Apart(failed.failure);
     // Other objects wait for what a read shows, and nothing else would say why.
-    const bool is_silent = delayed.concern == Concern::kReads || is_refused;
+    const bool is_silent = failed.concern == Concern::kReads || is_refused;
     if (!retry.failure && is_silent && least >= kLasting) {
       retry.failure =
-          Apart(std::optional(MakeFailure(api::kReasonProvisioningFailed, delayed.passing)));
+          Apart(std::optional(MakeFailure(api::kReasonProvisioningFailed, failed.passing)));
     }
-    retry.taken = Apart(delayed.taken);
+    retry.taken = Apart(failed.taken);
   }
   void operator()(const ActionDone& done) const {
     if (!done.content) {

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "controller/compute_domain/planner.h"
+#include "controller/compute_domain/plan/planner.h"
 #include "controller/compute_domain/requests/apply.h"
 #include "pkg/http/transport.h"
 #include "pkg/kube/api/event.h"
@@ -20,7 +20,7 @@
 
 namespace compute_domain {
 
-class Reconciler;
+class SharedState;
 
 // How a pass ended.
 struct Outcome {
@@ -39,10 +39,10 @@ struct Outcome {
 // Returns when the domain is due again, for the work queue.
 kube::WorkQueue::Ended EndOf(const Outcome& outcome);
 
-// One reconcile of one domain. Used by one thread. The reconciler must outlive it.
+// One reconcile of one domain. Used by one thread. `shared` must outlive it.
 class ReconcilePass {
  public:
-  ReconcilePass(Reconciler& reconciler, std::string uid);
+  ReconcilePass(SharedState& shared, std::string uid);
 
   // Returns the requests to send next, in parallel. Empty if the pass is over. Pass all replies to
   // HandleReplies, in the same order.
@@ -61,7 +61,7 @@ class ReconcilePass {
 
   enum class Phase { kGather, kSteps, kStatus, kOver };
 
-  void Gather();
+  void Begin();  // Gathers, unless the cache does not show the last writes yet.
   void Decide();
   Planner MakePlanner();
   // Starts the next step, decides again, or begins the status if neither is needed.
@@ -79,7 +79,7 @@ class ReconcilePass {
   void RecordEvents(const Action& done);
   void TakeResult(InFlightAction& one, ActionResult result);
   void TakeError(const Action& action, base::Error error);
-  void TryAgain(ActionDelayed delayed);
+  void Fail(ActionFailed failed);
   void RecordPendingPodEvents();
   void RememberSuccess(const Action& action, const ActionResult& result);
   void PaceRepetition(const Action& action, bool changed_nothing);
@@ -88,7 +88,7 @@ class ReconcilePass {
   void Remember();
   void Change(const MemoryChange& change);
 
-  Reconciler& reconciler_;
+  SharedState& shared_;
   Observed observed_;
   Phase phase_ = Phase::kGather;
   std::vector<Step> steps_;
@@ -99,7 +99,8 @@ class ReconcilePass {
   bool decide_again_ = false;     // An action found evidence since the last decision.
   bool waits_for_room_ = false;   // Too many cliques of the cluster are in a rollout.
   bool lacks_finalizer_ = false;  // The finalizer could not be stored, so no child may be created.
-  std::set<ActionId> tried_;      // Actions that failed in this pass, or were not due yet.
+  // Actions that failed or succeeded in this pass, or were not due yet.
+  std::set<ActionId> not_now_;
   // Time of the last write of each clique in this pass. Memory gets it only at the end: writes of a
   // clique in one pass do not wait for each other, and count as one.
   std::map<std::string, base::Clock::TimePoint> cliques_written_;

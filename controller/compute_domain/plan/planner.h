@@ -86,21 +86,19 @@ class Planner {
     bool keeps_daemons = false;          // Jobs still run, so membership is still maintained.
   };
 
-  // The phases of a deletion:
-  // 1. live reads, as proof
-  // 2. the workload template
-  // 3. wait for the users of the domain
-  // 4. all other children, in parallel
-  // 5. wait for pods and claims of daemons
-  // 6. the finalizer
   Deletion PlanDeletion();
-  Deletion WaitForConsumers(Step workload, DeletionWait wait);
-  Deletion PlanEnd(Deletion deletion, const kube::ObjectMeta& owner);
-  Deletion Read(Deletion deletion, Step reads) const;
+  // The phases of a deletion. Each adds its steps, and returns whether the next one may follow in
+  // the same plan. Between the first and the second the workload template goes.
+  bool Prove(const kube::ObjectMeta* owner, Deletion& deletion) const;  // Live reads.
+  bool OutlastUsers(Step workload, Deletion& deletion);  // Waits for the users of the domain.
+  bool TearDown(Deletion& deletion) const;               // All other children, in parallel.
+  bool OutlastDaemons(const kube::ObjectMeta& owner, Deletion& deletion) const;
+  void ReleaseDomain(const kube::ObjectMeta& owner, Deletion& deletion) const;  // The finalizer.
+  void AddReads(Step reads, Deletion& deletion) const;
   bool IsRefused() const;
   std::chrono::milliseconds UntilSeenFor(std::chrono::milliseconds time) const;
-  std::chrono::milliseconds UntilDeadline(int times) const;
-  base::Clock::WallTime Deadline(int times) const;
+  std::chrono::milliseconds UntilGraceEnds(int periods) const;
+  base::Clock::WallTime Deadline(int periods) const;
 
   std::vector<Step> PlanLife();
   void RequeueLife(RequeueAfter& requeue_after);

@@ -9,33 +9,36 @@
 
 #include "pkg/base/backoff.h"
 #include "pkg/base/clock.h"
+#include "pkg/base/log.h"
+#include "pkg/base/mutex.h"
 #include "pkg/kube/api/permission.h"
 
 namespace compute_domain {
 
-// Not thread-safe.
+// Thread-safe.
 class MissingPermissions {
  public:
   using TimePoint = base::Clock::TimePoint;
 
-  // `until` is the time of the next try. `is_first`: it was not known to be missing.
-  struct Refusal {
-    TimePoint until = {};
-    bool is_first = false;
-  };
-  Refusal OnForbidden(const kube::Permission& permission, TimePoint now);
-  // Returns whether the permission was known to be missing.
-  bool OnGranted(const kube::Permission& permission);
+  // Both must outlive it.
+  MissingPermissions(const base::Clock& clock, base::Logger& logger)
+      : clock_(clock), logger_(logger) {}
+
+  // Call these with each reply. They log what is new. The first returns when to try again.
+  TimePoint OnForbidden(const kube::Permission& permission);
+  void OnGranted(const kube::Permission& permission);
 
   // Returns the permissions that are not to be tried now, with the time of the next try.
-  std::map<kube::Permission, TimePoint> InForce(TimePoint now) const;
+  std::map<kube::Permission, TimePoint> InForce() const;
 
  private:
   struct Missing {
     TimePoint until = {};
     base::Backoff backoff = {};
   };
-  std::map<kube::Permission, Missing> missing_permissions_;
+  const base::Clock& clock_;
+  base::Logger& logger_;
+  base::Guarded<std::map<kube::Permission, Missing>> missing_;
 };
 
 // Returns the consequence of the missing permission, for the log.

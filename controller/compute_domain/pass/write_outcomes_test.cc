@@ -160,7 +160,7 @@ TEST(WriteOutcomes, REV3_F7_LostReplyOfAReplacementKeepsItsPlace) {
     return kLost;
   });
   (void)world.Run();
-  EXPECT_EQ(world.reconciler.Gather(kUid).memory.replacements.size(), 1U);
+  EXPECT_EQ(world.shared.Gather(kUid).memory.replacements.size(), 1U);
 }
 
 // The server failed before it did anything.
@@ -183,7 +183,7 @@ TEST(WriteOutcomes, REV3_F7_RefusedReplacementFreesItsPlace) {
   PassWorld world(WithRolloutUnderJobs());
   world.server.Refuse(kDeletePod, 409, "Conflict");
   (void)world.Run();
-  EXPECT_EQ(world.reconciler.Gather(kUid).memory.replacements.size(), 0U);
+  EXPECT_EQ(world.shared.Gather(kUid).memory.replacements.size(), 0U);
 }
 
 TEST(WriteOutcomes, REV4_K7_ReplacementAnswered504WithRetryAfterKeepsItsPlace) {
@@ -195,7 +195,7 @@ TEST(WriteOutcomes, REV4_K7_ReplacementAnswered504WithRetryAfterKeepsItsPlace) {
         .status = 504, .body = "upstream request timeout", .retry_after = seconds(1)};
   });
   (void)world.Run();
-  EXPECT_EQ(world.reconciler.Gather(kUid).memory.replacements.size(), 1U);
+  EXPECT_EQ(world.shared.Gather(kUid).memory.replacements.size(), 1U);
 }
 
 // A 409 does not say whether the pod is deleted, and then the read does not either.
@@ -208,7 +208,7 @@ TEST(WriteOutcomes, REV4_K1_ReplacementAnswered409KeepsItsPlaceWhilePodsCannotBe
                    : std::nullopt;
   });
   (void)world.Run();
-  EXPECT_EQ(world.reconciler.Gather(kUid).memory.replacements.size(), 1U);
+  EXPECT_EQ(world.shared.Gather(kUid).memory.replacements.size(), 1U);
 }
 
 TEST(WriteOutcomes, REV3_F6_RolloutThatWaitsForItsTurnSendsNothing) {

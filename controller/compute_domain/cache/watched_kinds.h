@@ -1,0 +1,35 @@
+// The kinds of objects that the controller watches, a row for each.
+//
+// A new kind needs a row, and a store in Cache. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "controller/compute_domain/model/facts.h"
+#include "controller/compute_domain/model/kind.h"
+#include "pkg/kube/cache/reflector.h"
+
+namespace compute_domain {
+
+struct WatchedKind {
+  std::optional<Kind> kind = {};  // Empty for ResourceSlices: no rule acts on one.
+  kube::ReflectorOptions options = {};
+  bool is_in_driver_namespaces = false;  // Watched in each of them. A Role there permits it.
+  // The controller works without them while the API server refuses them, or does not serve them.
+  bool may_be_refused = false;
+  bool may_be_missing = false;
+  bool is_child = false;  // The controller creates them, so it must know which are missing.
+  // What the controller does not do while the kind is unknown.
+  std::string_view cost = {};
+  // Where the views have its freshness, and the version that is served. Null if they do not.
+  Freshness Views::* freshness = nullptr;
+  std::string Views::* version = nullptr;
+};
+
+// In the order in which they are read.
+const std::vector<WatchedKind>& WatchedKinds();
+
+}  // namespace compute_domain

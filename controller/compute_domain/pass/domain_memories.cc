@@ -1,0 +1,24 @@
+#include "controller/compute_domain/pass/domain_memories.h"
+
+#include <utility>
+
+namespace compute_domain {
+
+std::shared_ptr<const Remembered> DomainMemories::Recall(const std::string& uid) const {
+  static const auto kNothing = std::make_shared<const Remembered>();
+  return of_.With([&](const auto& of) {
+    const auto known = of.find(uid);
+    return known == of.end() ? kNothing : known->second;
+  });
+}
+
+void DomainMemories::Keep(const std::string& uid, Remembered remembered) {
+  auto kept = std::make_shared<const Remembered>(std::move(remembered));
+  of_.With([&](auto& of) { std::swap(of[uid], kept); });
+}
+
+void DomainMemories::Forget(const std::string& uid) {
+  of_.With([&](auto& of) { of.erase(uid); });
+}
+
+}  // namespace compute_domain

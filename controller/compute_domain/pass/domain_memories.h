@@ -1,0 +1,40 @@
+// What the process remembers of each domain between two passes.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "controller/compute_domain/model/action.h"
+#include "controller/compute_domain/model/memory.h"
+#include "pkg/base/clock.h"
+#include "pkg/base/mutex.h"
+
+namespace compute_domain {
+
+struct Remembered {
+  Memory memory = {};
+  // What the cache must show before the next pass decides anything, and until when it waits.
+  std::vector<Expectation> expectations = {};
+  base::Clock::TimePoint expect_until = {};
+  // Last write of each child kind that the cache had not shown by `expect_until`.
+  std::map<Kind, Expectation> unseen = {};
+  std::set<ActionId> told = {};  // With --dry-run: the writes that the last pass wanted.
+};
+
+// Thread-safe. Of two passes of one domain at a time, one would overwrite what the other keeps.
+// Bound: one for each domain that exists, or left something behind.
+class DomainMemories {
+ public:
+  // Never null. What it points to does not change.
+  std::shared_ptr<const Remembered> Recall(const std::string& uid) const;
+  void Keep(const std::string& uid, Remembered remembered);
+  void Forget(const std::string& uid);
+
+ private:
+  base::Guarded<std::map<std::string, std::shared_ptr<const Remembered>>> of_;  // Key: UID.
+};
+
+}  // namespace compute_domain
