@@ -62,5 +62,21 @@ TEST(HealthChecks, AnswerIsOkOrAListOfWhatFailed) {
   }
 }
 
+TEST(HealthChecks, Notes_FollowAnAnswer_AndChangeNoStatus) {
+  const std::vector<std::string> notes = {"Gate A is not supported.", "B."};
+  const auto answer = [&](const HealthCheck& check, const http::ServerRequest& request) {
+    return AnswerHealth("readyz", {check}, request, notes);
+  };
+  const std::string noted = "note: Gate A is not supported.\nnote: B.\n";
+  EXPECT_EQ(answer(Good("queue"), {.path = "/readyz"}).status, 200);
+  EXPECT_EQ(answer(Good("queue"), {.path = "/readyz"}).body, "ok\n" + noted);
+  EXPECT_EQ(answer(Good("queue"), {.path = "/readyz", .query = {{"verbose", ""}}}).body,
+            "[+]queue ok\n" + noted + "readyz check passed\n");
+  EXPECT_EQ(answer(Bad("queue"), {.path = "/readyz"}).status, 500);
+  EXPECT_EQ(answer(Bad("queue"), {.path = "/readyz"}).body,
+            "[-]queue failed: pods not listed yet\n" + noted + "readyz check failed\n");
+  EXPECT_EQ(answer(Good("queue"), {.path = "/readyz/queue"}).body, "ok");
+}
+
 }  // namespace
 }  // namespace kube

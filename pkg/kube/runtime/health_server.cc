@@ -41,7 +41,7 @@ std::string IndexOf(const std::map<std::string, std::function<std::string()>>& p
 }  // namespace
 
 ServerReply AnswerHealth(const std::string& endpoint, const std::vector<HealthCheck>& checks,
-                         const ServerRequest& request) {
+                         const ServerRequest& request, const std::vector<std::string>& notes) {
   const std::string prefix = "/" + endpoint;
   if (request.path.size() > prefix.size() + 1) {
     const std::string name = request.path.substr(prefix.size() + 1);
@@ -62,9 +62,12 @@ ServerReply AnswerHealth(const std::string& endpoint, const std::vector<HealthCh
     lines += result ? "[+]" + check.name + " ok\n"
                     : "[-]" + check.name + " failed: " + result.error().message + "\n";
   }
+  std::string noted;
+  for (const std::string& note : notes) noted += "note: " + note + "\n";
+  lines += noted;
   if (!all_passed) return {.status = kFailed, .body = lines + endpoint + " check failed\n"};
   if (request.query.contains("verbose")) return {.body = lines + endpoint + " check passed\n"};
-  return {.body = "ok"};
+  return {.body = noted.empty() ? "ok" : "ok\n" + noted};
 }
 
 HealthServer::HealthServer(HealthOptions options, const base::Clock& clock)
@@ -77,7 +80,9 @@ http::Server::Answer HealthServer::Answer(const ServerRequest& request) const {
   for (const char* endpoint : {"livez", "healthz"}) {
     if (IsAt(request.path, endpoint)) return AnswerHealth(endpoint, options_.live, request);
   }
-  if (IsAt(request.path, "readyz")) return AnswerHealth("readyz", options_.ready, request);
+  if (IsAt(request.path, "readyz")) {
+    return AnswerHealth("readyz", options_.ready, request, options_.ready_notes);
+  }
   if (request.path == options_.metrics_path && !options_.metrics.empty()) {
     return [this] { return MetricsPage(options_.metrics); };
   }

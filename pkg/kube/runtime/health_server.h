@@ -28,10 +28,11 @@ struct HealthCheck {
 // because cdom's checks contain no secrets.
 //
 // Returns 200 and "ok" if all checks pass, except those that the request excludes; otherwise 500
-// and a list. `request` is for "/<endpoint>" or "/<endpoint>/<name>". Returns 404 if no check has
-// that name.
+// and a list. `notes` follow in lines of their own, and change no status. `request` is for
+// "/<endpoint>" or "/<endpoint>/<name>". Returns 404 if no check has that name.
 http::ServerReply AnswerHealth(const std::string& endpoint, const std::vector<HealthCheck>& checks,
-                               const http::ServerRequest& request);
+                               const http::ServerRequest& request,
+                               const std::vector<std::string>& notes = {});
 
 struct HealthOptions {
   // The kubelet restarts the process if a check fails. Checks must not depend on the API server: if
@@ -39,6 +40,8 @@ struct HealthOptions {
   std::vector<HealthCheck> live = {};
   // Pass if the process works, or stands by as a replica.
   std::vector<HealthCheck> ready = {};
+  // What a person must know of a process that serves. Only /readyz has them.
+  std::vector<std::string> ready_notes = {};
   std::string metrics_path = "/metrics";
   // Served in this order, for example a prometheus::Registry. If empty, metrics are not served.
   Collectables metrics = {};
