@@ -117,6 +117,7 @@ int main(int argc, char** argv) {
                            {"image", settings.image},
                            {"election", settings.Elects() ? "on" : "off"}});
   command_line::SayUnused(settings.unused_flags, logger);
+  api::LogIgnored(settings.IgnoredGates(), logger);
   if (settings.HasTwoWriters()) {
     logger.Warning("NVIDIA's daemons and the controller both write entries of cliques",
                    {{"image", settings.image},

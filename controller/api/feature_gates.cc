@@ -2,54 +2,174 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
+#include <optional>
 #include <sstream>
-#include <vector>
 
 #include "pkg/base/did_you_mean.h"
 #include "pkg/json/utf8.h"
 
 namespace api {
 
-constexpr std::size_t kQuotedMax = 80;
-constexpr auto kKnown = std::to_array<std::string_view>(
-    {"AllAlpha", "AllBeta", "ComputeDomainCliques", "ConsumableShares", "ContextualLogging",
-     "CrashOnNVLinkFabricErrors", "DRAListTypeAttributes", "DeviceMetadata", "DynamicMIG",
-     "FabricManagerPartitioning", "HostManagedIMEXDaemon", "IMEXDaemonsWithDNSNames",
-     "LoggingAlphaOptions", "LoggingBetaOptions", "MPSSupport", "NVMLDeviceHealthCheck",
-     "PassthroughSupport", "TimeSlicingSettings"});
-
 namespace {
 
-tl::unexpected<base::Error> Unknown(const std::string& name, std::string_view program) {
-  const std::string unknown = "feature gate \"" + json::OneLine(name, kQuotedMax) +
-                              "\" is not known to this " + std::string(program);
-  const std::vector<std::string> known(kKnown.begin(), kKnown.end());
-  const std::string hint = base::DidYouMean(name, known);
-  if (!hint.empty()) return base::Invalid(unknown + hint);
-  if (program == kController) return base::Invalid(unknown + ": take it out");
-  return base::Invalid(unknown + ": take it out of FEATURE_GATES, or use a controller and a " +
-                       std::string(program) + " of one version");
+constexpr std::size_t kQuotedMax = 80;
+
+// Gates that change nothing of domains. Read in NVIDIA's driver 0.5.0 and main of 2026-08-07, with
+// the gates of Kubernetes' log library; PerNodeGPUConfig in a proposal of 2026.
+constexpr auto kNotOfDomains = std::to_array<std::string_view>(
+    {"AllAlpha", "AllBeta", "ConsumableShares", "ContextualLogging", "DRAListTypeAttributes",
+     "DeviceMetadata", "DynamicMIG", "LoggingAlphaOptions", "LoggingBetaOptions", "MPSSupport",
+     "NVMLDeviceHealthCheck", "PassthroughSupport", "PerNodeGPUConfig", "TimeSlicingSettings"});
+
+struct DomainGate {
+  std::string_view name;
+  bool by_default;  // In NVIDIA's driver, a gate that is on by default is beta, all others alpha.
+  bool is_of_daemons = false;
+  // For the value that is not the default. Both empty if cdom does what either value asks for.
+  std::string_view cost = {};
+  std::string_view remedy = {};
+};
+
+// Gates of domains, and the version in which each was read.
+constexpr auto kOfDomains = std::to_array<DomainGate>({
+    // 0.5.0. Off: daemons write status.nodes of their domain, and no clique exists.
+    {.name = "ComputeDomainCliques",
+     .by_default = true,
+     .is_of_daemons = true,
+     .cost = "domains are served with cliques, and the controller copies their members into "
+             "status.nodes",
+     .remedy = "Remove the gate"},
+    {.name = "CrashOnNVLinkFabricErrors", .by_default = true},   // 0.5.0
+    {.name = "FabricManagerPartitioning", .by_default = false},  // 0.5.0; also of GPUs.
+    {.name = "HostManagedIMEXDaemon", .by_default = false},      // 0.5.0; permits --imex-mode.
+    // 0.5.0. Off: nodes.cfg has addresses, because older drivers do not look names up again.
+    {.name = "IMEXDaemonsWithDNSNames",
+     .by_default = true,
+     .is_of_daemons = true,
+     .cost = "nodes with NVIDIA's driver before 570.158.01 are not served",
+     .remedy = "Upgrade the driver of such nodes, and remove the gate"},
+    // Pull request 1449 of NVIDIA's driver, for 0.6; open on 2026-09-15.
+    {.name = "NodeLocalFabricIPC",
+     .by_default = false,
+     .cost = "nodes without an NVLink clique get no IMEX and no channel",
+     .remedy = "Run these jobs on nodes of a clique, or remove the gate"},
+    // Pull request 1358, a draft of 2026-08-17. The kubelet plugin does it if POD_UID is set.
+    {.name = "SeamlessUpgrades", .by_default = false},
+});
+
+std::string_view Trim(std::string_view text) {
+  constexpr std::string_view kSpaces = " \t\r\n";
+  const std::size_t begin = text.find_first_not_of(kSpaces);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kSpaces) + 1 - begin);
+}
+
+// The forms that Go's strconv.ParseBool accepts, as NVIDIA's programs do.
+std::optional<bool> BoolOf(std::string_view text) {
+  constexpr auto kTrue = std::to_array<std::string_view>({"1", "t", "T", "true", "TRUE", "True"});
+  constexpr auto kFalse =
+      std::to_array<std::string_view>({"0", "f", "F", "false", "FALSE", "False"});
+  if (std::ranges::find(kTrue, text) != kTrue.end()) return true;
+  if (std::ranges::find(kFalse, text) != kFalse.end()) return false;
+  return {};
+}
+
+bool IsKnown(std::string_view name) {
+  return std::ranges::find(kNotOfDomains, name) != kNotOfDomains.end() ||
+         std::ranges::find(kOfDomains, name, &DomainGate::name) != kOfDomains.end();
+}
+
+// Returns " (did you mean X?)". Empty if no known gate is similar.
+std::string HintFor(std::string_view name) {
+  std::vector<std::string> known(kNotOfDomains.begin(), kNotOfDomains.end());
+  for (const DomainGate& gate : kOfDomains) known.emplace_back(gate.name);
+  const std::string nearest = base::Nearest(name, known);
+  return nearest.empty() ? "" : " (did you mean " + nearest + "?)";
 }
 
 }  // namespace
 
-base::Result<std::map<std::string, bool>> ReadFeatureGates(const std::string& text,
-                                                           std::string_view program) {
-  std::map<std::string, bool> gates;
+base::Result<FeatureGates> FeatureGates::Read(const std::string& text) {
+  FeatureGates gates;
   std::istringstream list(text);
-  for (std::string gate; std::getline(list, gate, ',');) {
+  for (std::string item; std::getline(list, item, ',');) {
+    const std::string_view gate = Trim(item);
     if (gate.empty()) continue;
-    const std::string said = "feature gate \"" + json::OneLine(gate, kQuotedMax) + "\"";
-    const std::size_t equals = std::min(gate.find('='), gate.size());
-    const std::string name = gate.substr(0, equals);
-    const std::string value = gate.substr(std::min(equals + 1, gate.size()));
-    if (std::ranges::find(kKnown, name) == kKnown.end()) return Unknown(name, program);
-    if (value != "true" && value != "false") {
-      return base::Invalid(said + " must be " + name + "=true or " + name + "=false");
+    const std::size_t equals = gate.find('=');
+    const std::string_view name = Trim(gate.substr(0, equals));
+    const std::optional<bool> value =
+        equals == std::string_view::npos ? std::nullopt : BoolOf(Trim(gate.substr(equals + 1)));
+    if (name.empty() || !value) {
+      const std::string form = name.empty() ? "NAME" : json::OneLine(name, kQuotedMax);
+      return base::Invalid("feature gate \"" + json::OneLine(gate, kQuotedMax) + "\" must be " +
+                           form + "=true or " + form + "=false");
     }
-    gates[name] = value == "true";
+    gates.set_[std::string(name)] = *value;
   }
   return gates;
+}
+
+bool FeatureGates::IsOn(std::string_view name) const {
+  const auto* const gate = std::ranges::find(kOfDomains, name, &DomainGate::name);
+  assert(gate != kOfDomains.end());
+  for (const std::string_view by :
+       {name, std::string_view(gate->by_default ? "AllBeta" : "AllAlpha")}) {
+    if (const auto found = set_.find(by); found != set_.end()) return found->second;
+  }
+  return gate->by_default;
+}
+
+IgnoredGates FeatureGates::Ignored(bool imex_on_hosts) const {
+  IgnoredGates ignored;
+  for (const auto& [name, value] : set_) {
+    if (!IsKnown(name)) {
+      ignored.push_back({.name = json::OneLine(name, kQuotedMax), .value = value});
+    }
+  }
+  for (const DomainGate& gate : kOfDomains) {
+    const bool value = IsOn(gate.name);
+    const bool is_served = value == gate.by_default || gate.cost.empty();
+    if (is_served || (gate.is_of_daemons && imex_on_hosts)) continue;
+    ignored.push_back({.name = std::string(gate.name),
+                       .value = value,
+                       .cost = std::string(gate.cost),
+                       .remedy = std::string(gate.remedy)});
+  }
+  return ignored;
+}
+
+void LogIgnored(const IgnoredGates& gates, base::Logger& logger) {
+  std::string unknown;
+  for (const IgnoredGate& gate : gates) {
+    if (gate.IsUnknown()) {
+      unknown += (unknown.empty() ? "" : ", ") + gate.Setting() + HintFor(gate.name);
+    } else {
+      logger.Warning("A feature gate is not supported",
+                     {{"gate", gate.Setting()}, {"cost", gate.cost}, {"remedy", gate.remedy}});
+    }
+  }
+  if (!unknown.empty()) logger.Warning("Ignoring unknown feature gates", {{"gates", unknown}});
+}
+
+std::vector<std::string> TextsOf(const IgnoredGates& gates) {
+  std::vector<std::string> texts;
+  for (const IgnoredGate& gate : gates) {
+    if (gate.IsUnknown()) continue;
+    texts.push_back("Feature gate " + gate.Setting() + " is not supported: " + gate.cost + ". " +
+                    gate.remedy + ".");
+  }
+  return texts;
+}
+
+std::vector<std::map<std::string, std::string>> LabelsOf(const IgnoredGates& gates) {
+  std::vector<std::map<std::string, std::string>> labels;
+  for (const IgnoredGate& gate : gates) {
+    labels.push_back({{"gate", gate.name},
+                      {"value", gate.value ? "true" : "false"},
+                      {"why", gate.IsUnknown() ? "unknown" : "unsupported"}});
+  }
+  return labels;
 }
 
 }  // namespace api

@@ -227,6 +227,7 @@ inline constexpr std::string_view kEventDaemonReplaced = "DaemonReplaced";
 inline constexpr std::string_view kEventDaemonsInterrupted = "DaemonsInterrupted";
 inline constexpr std::string_view kEventDeletionForced = "DeletionForced";
 inline constexpr std::string_view kEventDuplicateRemoved = "DuplicateRemoved";
+inline constexpr std::string_view kEventFeatureGateNotSupported = "FeatureGateNotSupported";
 inline constexpr std::string_view kEventMemberRemoved = "MemberRemoved";
 inline constexpr std::string_view kEventRepaired = "Repaired";
 inline constexpr std::string_view kEventStaleLabelRemoved = "StaleLabelRemoved";

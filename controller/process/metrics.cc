@@ -195,6 +195,13 @@ Metrics::Metrics(const MetricSources& sources, std::string host, int workers)
   OneGauge(*registry_, "cdom_build_info", "1, with the version and the commit",
            {{"version", std::string(base::Version())}, {"revision", std::string(base::Revision())}})
       .Set(1);
+  for (const Labels& labels : api::LabelsOf(sources.ignored_gates)) {
+    OneGauge(*registry_, "cdom_feature_gates_ignored",
+             "1 for each feature gate that has no effect, because it is unknown, or because cdom "
+             "does not support this value",
+             labels)
+        .Set(1);
+  }
 }
 
 void Metrics::Began(std::chrono::nanoseconds waited) { queue_seconds_.Observe(Seconds(waited)); }

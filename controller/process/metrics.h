@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "controller/api/feature_gates.h"
 #include "controller/compute_domain/controller.h"
 #include "controller/process/domain_metrics.h"
 #include "controller/process/domain_totals.h"
@@ -34,6 +35,7 @@ struct MetricSources {
   std::vector<std::string> leaving_taints = {};  // Taint keys in the form of api::kLeavingTaints.
   DomainMetrics::CountCapacity capacity = {};
   DomainMetrics::ReadStatus memory_shared = {};
+  api::IgnoredGates ignored_gates = {};
 };
 
 class Metrics {

@@ -77,6 +77,26 @@ TEST_F(MetricsTest, P2_WhatHasNotHappenedIsThereAsZero) {
             1);
 }
 
+TEST_F(MetricsTest, FeatureGatesWithoutEffectAreThere) {
+  const Metrics metrics(
+      {.cache = cache_,
+       .queue = queue_,
+       .events = events_,
+       .clock = clock_,
+       .ignored_gates = api::FeatureGates::Read("Later=true,AllAlpha=true")->Ignored(false)},
+      "10.0.0.1:6443", 4);
+  std::ostringstream out;
+  for (const auto& collectable : metrics.For(Readers::kAnyone)) {
+    prometheus::TextSerializer().Serialize(out, collectable->Collect());
+  }
+  for (const char* labels : {R"(gate="Later",value="true",why="unknown")",
+                             R"(gate="NodeLocalFabricIPC",value="true",why="unsupported")"}) {
+    EXPECT_NE(out.str().find("cdom_feature_gates_ignored{" + std::string(labels) + "} 1"),
+              std::string::npos)
+        << labels;
+  }
+}
+
 TEST_F(MetricsTest, QueueTellsWhatWaitsAndWhatIsHeld) {
   queue_.Add("a");
   queue_.Add("a");
@@ -240,8 +260,9 @@ std::string SectionOf(const std::string& family, bool has_names) {
   for (const char* prefix : {"rest_client_", "cdom_reflector_"}) {
     if (family.starts_with(prefix)) return "## Requests to the API server";
   }
-  const bool is_of_controller =
-      family == "cdom_build_info" || family == "cdom_can_serve" || family == "cdom_events_total";
+  const bool is_of_controller = family == "cdom_build_info" || family == "cdom_can_serve" ||
+                                family == "cdom_events_total" ||
+                                family == "cdom_feature_gates_ignored";
   for (const char* prefix : {"cdom_", "nvidia_dra_"}) {
     if (family.starts_with(prefix) && !is_of_controller) return "## Totals";
   }
@@ -263,7 +284,8 @@ TEST_F(MetricsTest, PageHasEachMetricWithTypeLabelsAndHelp) {
                    .events = events_,
                    .clock = clock_,
                    .capacity = [&] { return rooms; },
-                   .memory_shared = [](const auto&) { return "True"; }},
+                   .memory_shared = [](const auto&) { return "True"; },
+                   .ignored_gates = {{.name = "Later"}}},
                   "10.0.0.1:6443", 4);
   metrics.Exchanged({.method = http::Method::kGet});
   NoSink sink;

@@ -14,6 +14,7 @@
 #include "controller/compute_domain/controller.h"
 #include "controller/compute_domain/rules/children.h"
 #include "controller/compute_domain/status/debug_page.h"
+#include "controller/compute_domain/status/events.h"
 #include "controller/compute_domain/status/explanation/usage.h"
 #include "controller/process/announcer.h"
 #include "controller/process/driver_namespaces.h"
@@ -145,7 +146,8 @@ class ControllerProcess {
                   .memory_shared =
                       [this](const api::ComputeDomain& domain) {
                         return controller_.shared().MemorySharedOf(domain);
-                      }},
+                      },
+                  .ignored_gates = settings_.IgnoredGates()},
                  HostOf(config_.endpoint), settings_.workers),
         reviews_(MakeTransport(nullptr, &reviews_gate_)),
         metrics_server_(MetricsOptions(), *reviews_, clock_, logger_) {
@@ -404,6 +406,7 @@ kube::HealthOptions ControllerProcess::HealthOptions() {
                                     "nothing could be read for a minute, the log says why");
                      }},
                     {"shutdown", [this, check] { return check(!ends_, "the process is ending"); }}},
+          .ready_notes = api::TextsOf(settings_.IgnoredGates()),
           .metrics_path = settings_.metrics_path,
           .metrics = MetricsFor(Readers::kAnyone)};
 }
@@ -551,6 +554,7 @@ ExitReason ControllerProcess::Run(const std::stop_token& stop) {
         break;
       }
       controller_.Start();
+      events_.Record(compute_domain::EventsOf(settings_.IgnoredGates(), settings_.Pod()));
       for (auto& busy : busy_since_) {
         workers.emplace_back([this, &busy](const std::stop_token& token) { Work(token, busy); });
       }

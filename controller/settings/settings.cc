@@ -124,7 +124,7 @@ Parsed Parse(const std::vector<std::string>& arguments) {
     parsed.exit = command_line::Misused(text + VariablesNamedIn(text, app));
     return parsed;
   }
-  if (parsed.settings.imex_on_hosts && !parsed.settings.may_be_on_hosts) {
+  if (parsed.settings.imex_on_hosts && !parsed.settings.feature_gates.IsOn(kHostManagedGate)) {
     const std::string text = "--imex-mode hostManaged needs the feature gate " +
                              std::string(kHostManagedGate) +
                              ", so that nobody comes to it by mistake: add " +

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "controller/api/feature_gates.h"
 #include "controller/api/names.h"
 #include "controller/compute_domain/model/facts.h"
 #include "controller/daemon_set/render.h"
@@ -28,6 +29,7 @@ struct Settings : command_line::CommonSettings {
   // Like `image`, empty only for commands other than kRun.
   std::string pod_name = {};
   std::string ns = "default";  // The driver namespace, in which daemons run.
+  kube::ObjectKey Pod() const { return {.ns = ns, .name = pod_name}; }
   std::vector<std::string> additional_namespaces = {};
   // Returns all driver namespaces, `ns` first.
   std::vector<std::string> DriverNamespaces() const {
@@ -45,8 +47,10 @@ struct Settings : command_line::CommonSettings {
   // Returns whether the controller writes cliques although the image name is that of NVIDIA's
   // driver, whose daemons write their entries themselves.
   bool HasTwoWriters() const;
-  bool imex_on_hosts = false;    // There are no daemons: see compute_domain::Facts.
-  bool may_be_on_hosts = false;  // The feature gate HostManagedIMEXDaemon is on.
+  bool imex_on_hosts = false;  // There are no daemons: see compute_domain::Facts.
+  api::FeatureGates feature_gates = {};
+  // Returns the feature gates that are set and have no effect.
+  api::IgnoredGates IgnoredGates() const { return feature_gates.Ignored(imex_on_hosts); }
   std::chrono::seconds deletion_grace{600};
   std::chrono::milliseconds status_window{500};
   // Messages of a domain may name objects in other namespaces.

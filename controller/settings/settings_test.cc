@@ -429,21 +429,10 @@ TEST(Settings, WhatIsRefusedIsNamedWithWhatIsWrong) {
        "add HostManagedIMEXDaemon=true"},
       {{"--imex-mode=hostManaged", "--imex-isolation=channel"}, "--imex-isolation", "only domain"},
       {{"--imex-isolation=channel"}, "--imex-isolation", "only domain"},
-      {{"--feature-gates=ComputeDomainCliques=false"},
-       "--feature-gates",
-       "ComputeDomainCliques cannot be switched off"},
-      {{"--feature-gates=IMEXDaemonsWithDNSNames=false"},
-       "--feature-gates",
-       "IMEXDaemonsWithDNSNames cannot be switched off"},
       {{"--feature-gates=IMEXDaemonsWithDNSNames"},
        "--feature-gates",
        "must be IMEXDaemonsWithDNSNames=true or"},
-      {{"--feature-gates=Foo=true"},
-       "--feature-gates",
-       "\"Foo\" is not known to this controller: take it out"},
-      {{"--feature-gates=ComputeDomainClique=true"},
-       "--feature-gates",
-       "did you mean ComputeDomainCliques?"},
+      {{"--feature-gates=Later=perhaps"}, "--feature-gates", "must be Later=true or"},
       {{"--leader-election-renew-deadline=20s"}, "renew", ""},
   };
   for (const Row& row : rows) {
@@ -468,11 +457,22 @@ TEST(Settings, U7_WhatIsRefusedIsNamedByItsVariableToo) {
       << missing.exit->text;
 }
 
-TEST(Settings, GatesOfOtherComponentsAreTheirs) {
-  EXPECT_EQ(Refusal({"--feature-gates=MPSSupport=true, AllBeta=true ,"}), "");
-  EXPECT_EQ(Refusal({"--feature-gates=MPSSupport=true,FabricManagerPartitioning=true,"
-                     "CrashOnNVLinkFabricErrors=false,HostManagedIMEXDaemon=false"}),
-            "");
+TEST(Settings, FeatureGatesWithoutEffectAreIgnored) {
+  const auto ignored = [](std::vector<std::string> words) {
+    std::vector<std::string> gates;
+    for (const auto& gate : Accepted(std::move(words)).IgnoredGates()) {
+      gates.push_back(gate.Setting());
+    }
+    return gates;
+  };
+  using Gates = std::vector<std::string>;
+  EXPECT_EQ(ignored({}), Gates());
+  EXPECT_EQ(ignored({"--feature-gates=MPSSupport=true, AllBeta=true ,"}), Gates());
+  EXPECT_EQ(ignored({"--feature-gates=Later=true,ComputeDomainCliques=false"}),
+            (Gates{"Later=true", "ComputeDomainCliques=false"}));
+  EXPECT_EQ(ignored({"--feature-gates=HostManagedIMEXDaemon=true,ComputeDomainCliques=false",
+                     "--imex-mode=hostManaged"}),
+            Gates());
 }
 
 TEST(Settings, ImexIsLeftToTheHostsByModeAndGateTogether) {

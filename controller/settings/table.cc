@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "controller/api/feature_gates.h"
 #include "pkg/base/duration.h"
 #include "pkg/http/listener.h"
 #include "pkg/kube/api/names.h"
@@ -139,20 +138,10 @@ void AddMetricsKey(CLI::App& app, const Setting& setting, Settings& settings) {
   key->needs(certificate);
 }
 
-// Refuses to switch off gates of the reference that cdom's daemons need. Ignores gates of other
-// components, which are in the same list. Sets whether IMEX may run on the hosts.
 std::string ReadGates(const std::string& text, Settings& settings) {
-  std::string list;
-  for (const std::string& gate : SplitList(text)) list += gate + ",";
-  const auto gates = api::ReadFeatureGates(list, api::kController);
+  auto gates = api::FeatureGates::Read(text);
   if (!gates) return gates.error().message;
-  for (const auto& [name, on] : *gates) {
-    if (name == kHostManagedGate) settings.may_be_on_hosts = on;
-    const bool is_needed = name == "ComputeDomainCliques" || name == "IMEXDaemonsWithDNSNames";
-    if (is_needed && !on) {
-      return name + " cannot be switched off with this controller; leave the gate out";
-    }
-  }
+  settings.feature_gates = *std::move(gates);
   return {};
 }
 
@@ -241,7 +230,7 @@ constexpr auto kTable = std::to_array<Setting>({
     Flag("--kube-api-burst", "KUBE_API_BURST", kProcess, "Accepted and ignored, as --kube-api-qps",
          Ignored<Anything>),
     Flag("--feature-gates", "FEATURE_GATES", kProcess,
-         "NVIDIA's feature gates as name=bool, separated by commas. Unknown gates are refused",
+         "NVIDIA's feature gates as name=bool, separated by commas. Unknown gates are ignored",
          Text<ReadGates>),
     Flag("--dry-run", "DRY_RUN", kProcess, "Log each write, and write nothing, not even the Lease",
          [](CLI::App& app, const Setting& setting, Settings& s) {

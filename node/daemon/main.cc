@@ -53,6 +53,7 @@ base::Result<void> Run(const imex_daemon::Settings& settings, command_line::Fram
                            {"clique", settings.self.clique},
                            {"node", settings.self.node}});
   command_line::SayUnused(settings.unused_flags, logger);
+  api::LogIgnored(settings.ignored_gates, logger);
   TRY(imex_daemon::EmptyScratch(settings.scratch_folders));
   imex_daemon::Programs programs;
   if (!settings.self.clique.empty()) programs = TRY(imex_daemon::Prepare(settings, Search()));

@@ -2,9 +2,7 @@
 
 #include <limits>
 #include <map>
-#include <utility>
 
-#include "controller/api/feature_gates.h"
 #include "node/imex/hosts_file.h"
 #include "node/imex/names.h"
 #include "pkg/command_line/flags.h"
@@ -16,22 +14,11 @@ namespace {
 
 using command_line::Add, command_line::Quoted;
 
-// Values that this daemon needs for some feature gates of the reference.
-constexpr auto kNeeded =
-    std::to_array<std::pair<const char*, bool>>({{"ComputeDomainCliques", true},
-                                                 {"IMEXDaemonsWithDNSNames", true},
-                                                 {"HostManagedIMEXDaemon", false}});
-
 // Returns what is wrong with the gates. Empty if nothing is.
-std::string CheckGates(const std::string& text) {
-  const auto gates = api::ReadFeatureGates(text, "daemon");
-  if (!gates) return gates.error().message;
-  for (const auto& [name, needed] : kNeeded) {
-    const auto found = gates->find(name);
-    if (found == gates->end() || found->second == needed) continue;
-    return std::string("feature gate ") + name + (needed ? "=false" : "=true") +
-           " cannot be served by this daemon: leave the gate out, or use NVIDIA's daemon";
-  }
+std::string ReadGates(const std::string& text, Settings& settings) {
+  const auto gates = api::FeatureGates::Read(text);
+  if (!gates) return "--feature-gates (FEATURE_GATES): " + gates.error().message;
+  settings.ignored_gates = gates->Ignored(false);
   return {};
 }
 
@@ -84,7 +71,7 @@ void AddGiven(CLI::App& app, Settings& settings, std::string& names, std::string
       "as NVIDIA's daemons before 0.6. The same for all daemons of a domain (shared)")
       ->check(CLI::IsMember({"domain", "shared"}));
   Add(app, "--feature-gates", "FEATURE_GATES", gates,
-      "NVIDIA's feature gates as name=bool, separated by commas. Unknown gates are refused");
+      "NVIDIA's feature gates as name=bool, separated by commas. Unknown gates are ignored");
 }
 
 void AddPlaces(CLI::App& app, Settings& settings) {
@@ -143,7 +130,7 @@ Parsed Parse(const std::vector<std::string>& arguments) {
   parsed.exit = command_line::Parse(app, arguments);
   if (parsed.exit || settings.command == Command::kCheck) return parsed;
   std::string wrong = CheckIdentity(settings.self);
-  if (wrong.empty()) wrong = CheckGates(gates);
+  if (wrong.empty()) wrong = ReadGates(gates, settings);
   if (names == "domain") settings.self.name_prefix = imex::PrefixOf(settings.self.domain);
   if (!wrong.empty()) parsed.exit = command_line::Misused(wrong + "\n");
   return parsed;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "controller/api/feature_gates.h"
 #include "node/daemon/identity.h"
 #include "pkg/command_line/exit.h"
 #include "pkg/command_line/settings.h"
@@ -23,6 +24,7 @@ struct Settings : command_line::CommonSettings {
   DaemonIdentity self = {};
   std::string domain_name = {};  // Name of the ComputeDomain, for the log.
   std::string domain_namespace = "default";
+  api::IgnoredGates ignored_gates = {};
 
   // Paths. The defaults match the controller's pod template.
   std::string folder = "/imexd";  // The IMEX configuration template, and the files made from it.

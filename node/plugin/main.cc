@@ -82,6 +82,7 @@ int Serve(const plugin::Settings& settings, command_line::Frame& frame) {
                            {"node", settings.node},
                            {"namespace", settings.ns}});
   command_line::SayUnused(settings.unused_flags, logger);
+  api::LogIgnored(settings.ignored_gates, logger);
   // If devices are read from another file than the kernel's, so are the driver's files.
   if (settings.devices.empty()) plugin::UnmountProcMasks(logger);
   BlockSignals();  // In each thread: another one than the thread that handles them would take them.

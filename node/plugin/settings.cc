@@ -3,7 +3,6 @@
 #include <map>
 #include <sstream>
 
-#include "controller/api/feature_gates.h"
 #include "controller/api/names.h"
 #include "pkg/command_line/flags.h"
 #include "pkg/http/listener.h"
@@ -29,28 +28,9 @@ struct Given {
   const CLI::Option* driver_root = nullptr;
   double qps = 0;
   int burst = 0;
-  std::map<std::string, bool> gate = {{"ComputeDomainCliques", true},
-                                      {"IMEXDaemonsWithDNSNames", true},
-                                      {"HostManagedIMEXDaemon", false},
-                                      {"CrashOnNVLinkFabricErrors", true},
-                                      {"FabricManagerPartitioning", false}};
 };
 
-std::string ReadGates(Given& given, Settings& settings) {
-  const auto gates = api::ReadFeatureGates(given.gates, "plugin");
-  if (!gates) return gates.error().message;
-  // A gate that is on by default is beta, and one that is off is alpha. A named gate wins.
-  for (auto& [name, on] : given.gate) {
-    const auto all = gates->find(on ? "AllBeta" : "AllAlpha");
-    if (all != gates->end()) on = all->second;
-  }
-  for (const auto& [name, on] : *gates) given.gate[name] = on;
-  settings.crash_on_fabric_errors = given.gate["CrashOnNVLinkFabricErrors"];
-  settings.partitions = given.gate["FabricManagerPartitioning"];
-  return {};
-}
-
-std::string ReadImex(Given& given, Settings& settings) {
+std::string ReadImex(const Given& given, const api::FeatureGates& gates, Settings& settings) {
   if (given.imex_isolation != "domain") {
     return "--imex-isolation must be domain, not " + Quoted(given.imex_isolation);
   }
@@ -58,16 +38,20 @@ std::string ReadImex(Given& given, Settings& settings) {
   if (!settings.host_managed && given.imex_mode != "driverManaged") {
     return "--imex-mode must be driverManaged or hostManaged, not " + Quoted(given.imex_mode);
   }
-  if (settings.host_managed && !given.gate["HostManagedIMEXDaemon"]) {
+  if (settings.host_managed && !gates.IsOn("HostManagedIMEXDaemon")) {
     return "--imex-mode=hostManaged needs the feature gate HostManagedIMEXDaemon=true, here as for "
            "the controller";
   }
-  if (settings.host_managed) return {};
-  for (const char* gate : {"ComputeDomainCliques", "IMEXDaemonsWithDNSNames"}) {
-    if (given.gate[gate]) continue;
-    return std::string("feature gate ") + gate +
-           "=false is not served: the daemons that this plugin prepares would not start";
-  }
+  return {};
+}
+
+std::string ReadGatesAndImex(const Given& given, Settings& settings) {
+  const auto gates = api::FeatureGates::Read(given.gates);
+  if (!gates) return "--feature-gates (FEATURE_GATES): " + gates.error().message;
+  if (std::string wrong = ReadImex(given, *gates, settings); !wrong.empty()) return wrong;
+  settings.ignored_gates = gates->Ignored(settings.host_managed);
+  settings.crash_on_fabric_errors = gates->IsOn("CrashOnNVLinkFabricErrors");
+  settings.partitions = gates->IsOn("FabricManagerPartitioning");
   return {};
 }
 
@@ -132,7 +116,7 @@ void AddGiven(CLI::App& app, Settings& settings, Given& given) {
   Add(app, "--gpu-clique-label-enabled", "GPU_CLIQUE_LABEL_ENABLED", settings.labels_clique,
       "Label the node with its clique, nvidia.com/gpu.clique (false)");
   Add(app, "--feature-gates", "FEATURE_GATES", given.gates,
-      "NVIDIA's feature gates as name=bool, separated by commas. Unknown gates are refused");
+      "NVIDIA's feature gates as name=bool, separated by commas. Unknown gates are ignored");
 }
 
 void AddPlaces(CLI::App& app, Settings& settings, Given& given) {
@@ -227,8 +211,7 @@ Parsed Parse(const std::vector<std::string>& arguments) {
   }
   std::string wrong = CheckPlaces(parsed.settings);
   if (wrong.empty()) wrong = ReadLibraryFolders(given, parsed.settings);
-  if (wrong.empty()) wrong = ReadGates(given, parsed.settings);
-  if (wrong.empty()) wrong = ReadImex(given, parsed.settings);
+  if (wrong.empty()) wrong = ReadGatesAndImex(given, parsed.settings);
   if (!wrong.empty()) parsed.exit = command_line::Misused(wrong + "\n");
   return parsed;
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "controller/api/feature_gates.h"
 #include "pkg/command_line/exit.h"
 #include "pkg/command_line/settings.h"
 
@@ -23,6 +24,7 @@ struct Settings : command_line::CommonSettings {
       {};  // UID of the plugin's own pod. If empty, names of sockets do not have it.
   bool host_managed = false;                                    // IMEX runs on the hosts.
   std::string imex_socket = "/etc/nvidia-imex/imex_ctrl.sock";  // Socket of the host's IMEX.
+  api::IgnoredGates ignored_gates = {};
   bool crash_on_fabric_errors = true;  // If false, GPUs outside of the fabric are ignored.
   bool partitions = false;             // GPUs outside of their node's partition are ignored, too.
   bool labels_clique = false;  // Whether the plugin labels the node with nvidia.com/gpu.clique.

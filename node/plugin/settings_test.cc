@@ -146,12 +146,11 @@ TEST(PluginSettings, WhatIsWrongIsSaidWithItsFlag) {
   EXPECT_TRUE(Names(WrongOnNode({"--http-endpoint", "99999"}), "--http-endpoint \"99999\""));
   EXPECT_TRUE(Names(WrongOnNode({"--node-nam", "b"}), "did you mean --node-name?"));
   EXPECT_TRUE(Names(WrongOnNode({"preflght"}), "did you mean preflight?"));
-  EXPECT_TRUE(
-      Names(WrongOnNode({"--feature-gates", "DynamicMig=true"}), "did you mean DynamicMIG?"));
   EXPECT_TRUE(Names(WrongOnNode({"--cdi-root", "cdi"}), "--cdi-root"));
   EXPECT_TRUE(Names(WrongOnNode({"--healthcheck-port", "70000"}), "--healthcheck-port"));
-  EXPECT_TRUE(Names(WrongOnNode({"--feature-gates", "Unknown=true"}), "\"Unknown\""));
-  EXPECT_TRUE(Names(WrongOnNode({"--feature-gates", "ComputeDomainCliques"}), "=true"));
+  EXPECT_TRUE(Names(WrongOnNode({"--feature-gates", "ComputeDomainCliques"}),
+                    "--feature-gates (FEATURE_GATES): feature gate \"ComputeDomainCliques\" must "
+                    "be ComputeDomainCliques=true or"));
   EXPECT_TRUE(Names(WrongOnNode({"stray"}), "stray"));
 }
 
@@ -159,26 +158,23 @@ TEST(PluginSettings, REV3_GateOfPartitionsIsServed) {
   EXPECT_TRUE(Good({"--feature-gates", "FabricManagerPartitioning=true"}).partitions);
 }
 
-TEST(PluginSettings, REV3_GatesThatDaemonsNeedAreRefused) {
-  for (const char* gate : {"ComputeDomainCliques", "IMEXDaemonsWithDNSNames"}) {
-    const std::string off = std::string(gate) + "=false";
-    EXPECT_TRUE(
-        Names(WrongOnNode({"--feature-gates", off}), "the daemons that this plugin prepares"));
-    EXPECT_TRUE(
-        Good({"--imex-mode", "hostManaged", "--feature-gates", "HostManagedIMEXDaemon=true," + off})
-            .host_managed)
-        << "there are no daemons";
-  }
+TEST(PluginSettings, GatesWithoutEffectAreIgnored) {
+  const auto ignored =
+      Good({"--feature-gates", "ComputeDomainCliques=false,Later=true"}).ignored_gates;
+  ASSERT_EQ(ignored.size(), 2U);
+  EXPECT_EQ(ignored[0].Setting(), "Later=true");
+  EXPECT_EQ(ignored[1].Setting(), "ComputeDomainCliques=false");
+  EXPECT_TRUE(Good({"--imex-mode", "hostManaged", "--feature-gates",
+                    "HostManagedIMEXDaemon=true,ComputeDomainCliques=false"})
+                  .ignored_gates.empty())
+      << "there are no daemons";
 }
 
 TEST(PluginSettings, REV3_N25_AllAlphaAndAllBetaSetWhatIsNotNamed) {
   EXPECT_TRUE(Good({"--feature-gates", "AllAlpha=true"}).partitions);
   EXPECT_FALSE(
       Good({"--feature-gates", "FabricManagerPartitioning=false,AllAlpha=true"}).partitions);
-  const std::string named = "ComputeDomainCliques=true,IMEXDaemonsWithDNSNames=true,";
-  EXPECT_FALSE(Good({"--feature-gates", named + "AllBeta=false"}).crash_on_fabric_errors);
-  EXPECT_TRUE(
-      Names(WrongOnNode({"--feature-gates", "AllBeta=false"}), "ComputeDomainCliques=false"));
+  EXPECT_FALSE(Good({"--feature-gates", "AllBeta=false"}).crash_on_fabric_errors);
 }
 
 TEST(PluginSettings, PreflightTakesWhatThePluginTakesBeforeItsNameOrBehind) {

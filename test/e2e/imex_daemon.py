@@ -10,6 +10,7 @@ import subprocess
 
 from cluster import REPO
 from namespaces import DRIVER
+from nvidias import FEATURE_GATES
 from process import Process
 
 CLIQUE_SIZE = 18
@@ -51,7 +52,7 @@ class Daemon:
             "-v", "4", "run", IMEX_PROGRAM=self._imex, HOSTS_FILE=self._hosts, KUBECONFIG=self._kubeconfig, COMPUTE_DOMAIN_UUID=uid,
             COMPUTE_DOMAIN_NAME=domain_name, NODE_NAME=pod["spec"]["nodeName"], POD_IP=pod["status"]["podIP"],
             POD_UID=pod["metadata"]["uid"], POD_NAME=self.name, POD_NAMESPACE=DRIVER, MAX_NODES_PER_IMEX_DOMAIN=CLIQUE_SIZE,
-            IMEX_NODE_NAMES=given.get("IMEX_NODE_NAMES", "shared"),
+            IMEX_NODE_NAMES=given.get("IMEX_NODE_NAMES", "shared"), FEATURE_GATES=FEATURE_GATES,
             **({"IMEX_ARGUMENTS": "--nogpu"} if self._is_real else {}))], self.folder)
 
     def end(self):

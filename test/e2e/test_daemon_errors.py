@@ -36,8 +36,8 @@ class Row(typing.NamedTuple):
 ROWS = (
     Row("without_the_edits_of_its_claim", 2,
         "^COMPUTE_DOMAIN_UUID is empty: the CDI edits .* did not apply; switch CDI on ", {"COMPUTE_DOMAIN_UUID": ""}),
-    Row("with_an_unknown_feature_gate", 2,
-        '^feature gate "Later" is not known to this daemon: take it out of FEATURE_GATES', {"FEATURE_GATES": "Later=true"}),
+    Row("with_a_feature_gate_that_is_no_boolean", 2,
+        r'^--feature-gates \(FEATURE_GATES\): feature gate "Later=yes" must be Later=true or Later=false$', {"FEATURE_GATES": "Later=yes"}),
     Row("without_imex", 1, "^nvidia-imex is in no folder of PATH .* install the package nvidia-imex there",
         setup="rm {folder}/path/nvidia-imex"),
     Row("with_a_template_that_does_not_parse", 1, r'imexd\.cfg\.tmpl: line 2: "\{\{ if \.B \}\}" is not understood',

@@ -18,6 +18,7 @@ from imex_daemons import Daemons
 from kustomizations import overlay
 from namespaces import DRIVER
 from network import own_network
+from nvidias import says_each_gate_once
 from waiting import eventually
 
 
@@ -80,6 +81,10 @@ def test_daemons_form_a_clique_without_a_conflict_and_all_are_connected(formed):
     cliques = formed.cluster.list("computedomaincliques", DRIVER, formed.label(formed.domain))
     assert sum(one["metadata"]["generation"] for one in cliques) == len(formed.writes)
     print(f"\ndaemons formed: {formed.figure}, {len(formed.writes)} clique writes")
+
+
+def test_feature_gates_without_effect_are_said_and_stop_no_daemon(formed):
+    assert [one.name for one in formed.daemons.values() if not says_each_gate_once(one.log())] == []
 
 
 def test_daemons_at_rest_send_no_request_and_have_little_memory(request, formed):

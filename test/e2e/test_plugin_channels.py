@@ -7,10 +7,12 @@ import json
 import os
 import re
 import time
+import urllib.error
 
 import pytest
 from cluster import REPO, Setup
 from namespaces import label_of
+from nvidias import FEATURE_GATES, UNSUPPORTED_GATES, says_each_gate_once, shows_each_gate
 from objects import CLIQUE as CLIQUE_LABEL
 from plugin_process import CLIQUE, DRIVER, NODE, Domain, Plugin, is_given
 from rights import PLUGIN, rights_by
@@ -80,6 +82,21 @@ def test_a_channel_is_given_once_the_daemon_is_ready_and_unprepare_leaves_no_tra
     plugin.unprepare(claim)
     has_no_domain(cluster)
     assert plugin.files() == before
+
+
+def test_feature_gates_without_effect_are_said_and_do_not_keep_a_channel_from_a_pod(plugin, shared):
+    plugin.run_with(environment={"FEATURE_GATES": FEATURE_GATES})
+    claim = shared.claim("gated")
+    shared.set_node("Ready")
+    plugin.prepare(claim)
+    plugin.unprepare(claim)
+    assert says_each_gate_once(plugin.log())
+    assert shows_each_gate(plugin.get("/metrics")[1])
+    assert plugin.get("/livez") == (200, "ok")
+    with pytest.raises(urllib.error.HTTPError) as answer:  # No kubelet has registered it.
+        plugin.get("/readyz")
+    text = answer.value.read().decode()
+    assert re.findall("note: Feature gate (.*) is not supported", text) == list(UNSUPPORTED_GATES), text
 
 
 def test_REV4_Y2_what_a_claim_has_for_another_driver_does_not_reach_the_checkpoint(plugin, shared):

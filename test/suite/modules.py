@@ -93,7 +93,7 @@ MODULES = [
     # IMEX, upgrades, NVIDIA's controller beside ours, GitOps, and the tour for newcomers.
     *of_pytest("e2e", 5, "imex_daemons imex_stand_in", r"node/(daemon|imex)/|test/cluster/stubs/imex|test/e2e/imex"),
     *of_pytest("e2e", 5, "dra_versions", r"controller/api/|pkg/kube/", ("helm",)),
-    *of_pytest("e2e", 5, "nvidia_permissions upgrade upgrades", r"controller/api/|crds/|manifests/local|test/e2e/upgrade_from"),
+    *of_pytest("e2e", 5, "feature_gates nvidia_permissions upgrade upgrades", r"controller/api/|crds/|manifests/local|test/e2e/upgrade_from"),
     *of_pytest("e2e", 5, "beside", r"controller/process/|pkg/kube/lease/|test/cluster/stubs/nvidia_controller", ("nvidia-controller",)),
     *of_pytest("e2e", 5, "gitops", r"integrations/|crds/"),
     *of_pytest("e2e", 5, "demo playground", r"scripts/(demo|cluster)|examples/|test/cluster/playground"),

@@ -270,4 +270,16 @@ std::vector<kube::Event> EventsOf(const Action& done, const Observed& observed) 
   return std::visit(EventBuilder(observed), done);
 }
 
+std::vector<kube::Event> EventsOf(const api::IgnoredGates& gates, const kube::ObjectKey& pod) {
+  Events events;
+  for (std::string& text : api::TextsOf(gates)) {
+    events.push_back({.type = EventType::kWarning,
+                      .reason = std::string(api::kEventFeatureGateNotSupported),
+                      .action = "Starting",
+                      .note = std::move(text),
+                      .regarding = kube::ReferenceTo(kube::kPods, {.key = pod})});
+  }
+  return events;
+}
+
 }  // namespace compute_domain

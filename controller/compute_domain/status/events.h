@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "controller/api/feature_gates.h"
 #include "controller/compute_domain/model/action.h"
 #include "pkg/kube/api/event.h"
 
@@ -19,5 +20,8 @@ struct PendingPodEvents {
   EventsSent sent = {};
 };
 PendingPodEvents EventsForPendingPods(const Observed& observed);
+
+// Events on the controller's pod, one for each feature gate that cdom does not support.
+std::vector<kube::Event> EventsOf(const api::IgnoredGates& gates, const kube::ObjectKey& pod);
 
 }  // namespace compute_domain

@@ -61,6 +61,19 @@ Observed After(const std::string& status, const std::string& reason) {
   return observed;
 }
 
+TEST(EventsOfGates, UnsupportedGate_IsAWarning_OnTheControllersPod) {
+  const auto events = EventsOf({{.name = "Later", .value = true},
+                                {.name = "A", .cost = "b is not served", .remedy = "Remove it"}},
+                               {.ns = "cdom-system", .name = "cdom-controller-0"});
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0].type, kube::EventType::kWarning);
+  EXPECT_EQ(events[0].reason, "FeatureGateNotSupported");
+  EXPECT_EQ(events[0].note, "Feature gate A=false is not supported: b is not served. Remove it.");
+  EXPECT_EQ(events[0].regarding.kind, "Pod");
+  EXPECT_EQ(events[0].regarding.key,
+            (kube::ObjectKey{.ns = "cdom-system", .name = "cdom-controller-0"}));
+}
+
 TEST(EventsOfStatus, LossOfANodeIsAWarningWithTheConditionsWords) {
   const std::vector<kube::Event> events = Told(Converged(), "False", "NodeLost");
   ASSERT_EQ(Summaries(events), (Texts{"Warning NodeLost of ComputeDomain team-a/train"}));

@@ -30,7 +30,7 @@ prometheus::Gauge& Prepared(Registry& registry, const std::string& node, DeviceT
 
 }  // namespace
 
-Metrics::Metrics(const std::string& node)
+Metrics::Metrics(const std::string& node, const api::IgnoredGates& ignored_gates)
     : registry_(std::make_shared<Registry>()),
       channels_(Prepared(*registry_, node, DeviceType::kChannel)),
       daemons_(Prepared(*registry_, node, DeviceType::kDaemon)),
@@ -45,6 +45,13 @@ Metrics::Metrics(const std::string& node)
       .Register(*registry_)
       .Add({{"version", std::string(base::Version())}, {"revision", std::string(base::Revision())}})
       .Set(1);
+  auto& ignored = prometheus::BuildGauge()
+                      .Name("cdom_feature_gates_ignored")
+                      .Help(
+                          "1 for each feature gate that has no effect, because it is unknown, or "
+                          "because cdom does not support this value")
+                      .Register(*registry_);
+  for (const auto& labels : api::LabelsOf(ignored_gates)) ignored.Add(labels).Set(1);
 }
 
 Metrics::OfOperation Metrics::MakeOf(const std::string& name, const char* errors,

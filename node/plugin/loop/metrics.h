@@ -11,13 +11,14 @@
 #include <memory>
 #include <string>
 
+#include "controller/api/feature_gates.h"
 #include "node/plugin/rules/checkpoint.h"
 
 namespace plugin {
 
 class Metrics {
  public:
-  explicit Metrics(const std::string& node);
+  explicit Metrics(const std::string& node, const api::IgnoredGates& ignored_gates = {});
 
   std::shared_ptr<const prometheus::Collectable> collectable() const { return registry_; }
 

@@ -308,13 +308,14 @@ void PluginProcess::Shutdown() {
 
 Result<void> Run(const Settings& settings, command_line::Frame& frame,
                  std::unique_ptr<base::SerialExecutor> reader) {
-  Metrics metrics(settings.node);
+  Metrics metrics(settings.node, settings.ignored_gates);
   Probes probes;
   std::optional<kube::HealthServer> server;
   if (!settings.metrics_address.empty()) {
     server.emplace(
         kube::HealthOptions{.live = {{"service", [&probes] { return probes.Live(); }}},
                             .ready = {{"registration", [&probes] { return probes.Registered(); }}},
+                            .ready_notes = api::TextsOf(settings.ignored_gates),
                             .metrics_path = settings.metrics_path,
                             .metrics = {metrics.collectable(),
                                         std::make_shared<kube::ProcessMetrics>(frame.clock())}},
