@@ -81,6 +81,16 @@ under_the_chart_each_right_that_is_missing_is_said_once() {
   done
 }
 
+# A gate that is unknown and two that are not supported, in the controller and in each plugin, all of which serve.
+under_the_chart_each_feature_gate_without_effect_is_said_once() {
+  local pod says
+  for pod in $(chart get pods -l 'chart-component in (controller, kubelet-plugin)' -o name); do
+    says=$(chart logs "$pod" --tail=-1 | grep -E '^W.*feature gate') || return 1
+    [[ $(wc -l <<<"$says") == 3 && $says == *'gates="Later=true"'* && $says == *'gate="ComputeDomainCliques=false"'* &&
+      $says == *'gate="NodeLocalFabricIPC=true"'* ]] || { echo "$pod: $says"; return 1; }
+  done
+}
+
 # Over two lives, of which the second is as fast as it comes.
 under_the_chart_nothing_is_refused_again_and_again() {
   local before after
@@ -105,5 +115,6 @@ what_the_chart_made_goes() {
 run_case our_image_starts_in_the_place_of_nvidias_and_publishes_the_devices_of_each_node
 run_case a_domain_lives_on_real_nodes_under_nvidias_chart_and_leaves_nothing
 run_case under_the_chart_each_right_that_is_missing_is_said_once
+run_case under_the_chart_each_feature_gate_without_effect_is_said_once
 run_case under_the_chart_nothing_is_refused_again_and_again
 run_case what_the_chart_made_goes
