@@ -23,7 +23,8 @@ using base::Result;
 constexpr std::size_t kTemplateMax = 64U << 10;
 constexpr std::size_t kKeyMax = 1U << 20;              // The limit of a Secret.
 constexpr std::chrono::milliseconds kCheckTime{8000};  // A probe has 10 s.
-constexpr std::chrono::milliseconds kAskAgain{100};
+// A pod that is not ready keeps its whole domain waiting, and IMEX answers within milliseconds.
+constexpr std::chrono::milliseconds kAskAgain{25};
 constexpr std::chrono::seconds kYoung{30};
 constexpr std::chrono::seconds kPatience{5};
 constexpr std::size_t kSaidMax = 200;

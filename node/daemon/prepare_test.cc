@@ -176,6 +176,14 @@ TEST_F(PrepareTest, CheckThatMayWaitAsksUntilImexIsReady) {
   EXPECT_EQ(Read("nvidia-imex-ctl.asked"), "\n\n\n");
 }
 
+TEST_F(PrepareTest, Check_ImexBecomesReady_NoticesWithin25Milliseconds) {
+  Script("nvidia-imex-ctl", std::string(kCounts) + "[ $n -ge 2 ] && echo READY");
+  const base::ManualClock clock;  // It stands still, so only the pause counts.
+  patience_ = std::chrono::milliseconds(25);
+  EXPECT_EQ(NotReady(clock), "");
+  EXPECT_EQ(Read("nvidia-imex-ctl.asked"), "\n\n");
+}
+
 TEST_F(PrepareTest, CheckWhosePatienceEndsSaysWhatWasSaidLast) {
   Script("nvidia-imex-ctl", std::string(kCounts) + "echo asked $n");
   patience_ = std::chrono::seconds(3);
