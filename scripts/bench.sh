@@ -6,7 +6,7 @@
 #
 #   scripts/bench.sh [options]
 #
-#   --rows P1,P3,...         only these rows, of P1 to P18 (all)
+#   --rows P1,P3,...         only these rows, of P1 to P20 (all)
 #   --controller-cmd CMD     another controller through the same rows; its settings come as the environment
 #                            variables of NVIDIA's controller, and KUBECONFIG
 #   --strict                 measures the rows whose ratios of times have a budget (P1, P15) five times; a median
@@ -35,7 +35,7 @@ smoke=false
 strict=false
 record=false
 judge=()  # Options of cdom-bench-table.
-rows=P1,P2,P3,P4,P5,P6,P7,P8,P9,P10,P11,P12,P13,P14,P15,P16,P17,P18
+rows=P1,P2,P3,P4,P5,P6,P7,P8,P9,P10,P11,P12,P13,P14,P15,P16,P17,P18,P19,P20
 command=$bin/compute-domain-controller
 joining=()
 sizes=()
@@ -66,7 +66,7 @@ while (($# > 0)); do
   shift 2
 done
 for row in ${rows//,/ }; do
-  [[ $row =~ ^P([1-9]|1[0-8])$ ]] || misuse "there is no row $row"
+  [[ $row =~ ^P([1-9]|1[0-9]|20)$ ]] || misuse "there is no row $row"
 done
 if ((${#joining[@]} == 0)); then
   if $smoke; then joining=(4); else joining=(18 144 1000); fi
@@ -204,6 +204,31 @@ daemons() {
   told daemons "$lines" "$began" "$(wanted P16 && printf "P16 ")$(wanted P17 && echo P17)"
 }
 
+# Real kubelets, always with our controller. Most of both times is Kubernetes' own.
+real_nodes() {
+  local began=$SECONDS lines=$root/real-nodes.tsv out=$root/real-nodes.out measured=from_apply_to_the_last_of_three_pods
+  local form='[^,]*, (.*), of which cdom ([0-9]+); [^,]*, (.*), of which cdom ([0-9]+)$'
+  echo "bench: real nodes ..." >&2
+  "$repo/test/cluster/realnodes/realnodes_test.sh" "$bin" ^both_images_get ^a_node_that_lacks ^once_that_is_put_right \
+    "^$measured" >"$out" 2>&1 || tail -n 20 "$out" >&2
+  if [[ $(grep "^PASS $measured" "$out") =~ $form ]]; then
+    real_row P19 "apply to 3 pods Running" "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}"
+    real_row P20 "delete to nothing left" "${BASH_REMATCH[3]}" "${BASH_REMATCH[4]}"
+  fi >"$lines"
+  told real-nodes "$lines" "$began" "$(wanted P19 && printf "P19 ")$(wanted P20 && echo P20)"
+}
+# real_row ROW WHAT PHASES OURS: the last phase is the whole time.
+real_row() {
+  local whole=${3##* } version
+  wanted "$1" || return 0
+  version=$(awk '$1 == "k8s.io/kubernetes" && $2 ~ /^v/ { print substr($2, 2); exit }' \
+    "$repo/test/cluster/controlplane/${CDOM_KUBERNETES:+versions/$CDOM_KUBERNETES/}go.mod")
+  printf '%s\treal kubelets %s, %s\tKubernetes %d ms\t%s\t-\t%d\t-\t<= 2100 ms\tnever\t%d\t2100\t-\tany\n' \
+    "$1" "$version" "$2" $((whole - $4)) "$3" "$whole" "$whole"
+  printf '%s\treal kubelets %s, %s: cdom alone\t-\t%d ms\t-\t%d\t-\t<= 500 ms\tnever\t%d\t500\t-\tany\n' \
+    "$1" "$version" "$2" "$4" "$4" "$4"
+}
+
 show_table() {
   echo
   echo "$(nproc) cores shared with everything else that runs here; load at the start $1, at the end $(cut -d' ' -f1 /proc/loadavg)"
@@ -214,8 +239,8 @@ show_table() {
 load=$(cut -d' ' -f1 /proc/loadavg)
 if ! $smoke; then
   "$repo/scripts/deps.sh"
-  "$repo/scripts/build.sh" release compute-domain-controller compute-domain-daemon nodesim standin_imex standin_ctl \
-    cdom-bench cdom-bench-table | tail -n 1
+  "$repo/scripts/build.sh" release compute-domain-controller compute-domain-daemon compute-domain-kubelet-plugin \
+    nodesim standin_imex standin_ctl nvml_stand_in cdom-bench cdom-bench-table | tail -n 1
   "$repo/test/cluster/controlplane/build.sh" >/dev/null
 fi
 
@@ -246,6 +271,7 @@ if ((${#waits[@]} > 0)); then measure waiting "${waits[*]}" "" "${sizes[@]}"; fi
 if wanted P15; then repeatedly placement P15 "" "${sizes[@]}"; fi
 if wanted P18; then measure fairness P18 "--nodes 18 --cliques 2" "${sizes[@]}"; fi
 if wanted P16 || wanted P17; then daemons; fi
+if wanted P19 || wanted P20; then real_nodes; fi
 
 show_table "$load"
 if $record; then

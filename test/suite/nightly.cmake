@@ -40,9 +40,9 @@ step("image: both architectures" NIGHTLY NEEDS ${cluster} arm64 LOCK processors 
      COMMAND test/packaging/image/nightly_test.sh "${release}")
 step("image: release, twice" NIGHTLY NEEDS controlplane arm64 LOCK processors MINUTES 60
      COMMAND test/packaging/release/nightly_test.sh)
-step("bench: small" NIGHTLY NEEDS ${cluster} ALONE MINUTES 30 COMMAND scripts/bench.sh --smoke)
+step("bench: small" NIGHTLY NEEDS ${kubelets} ALONE MINUTES 30 COMMAND scripts/bench.sh --smoke)
 step("bench: full size, P1" NIGHTLY NEEDS ${cluster} ALONE MINUTES 60 COMMAND scripts/bench.sh --strict --rows P1)
 step("bench: full size, P2 to P12" NIGHTLY NEEDS ${cluster} ALONE MINUTES 60
      COMMAND scripts/bench.sh --rows P2,P3,P4,P5,P6,P7,P8,P9,P10,P11,P12)
-step("bench: full size, P13 to P18" NIGHTLY NEEDS ${cluster} ALONE MINUTES 60
-     COMMAND scripts/bench.sh --strict --rows P13,P14,P15,P16,P17,P18)
+step("bench: full size, P13 to P20" NIGHTLY NEEDS ${kubelets} ALONE MINUTES 60
+     COMMAND scripts/bench.sh --strict --rows P13,P14,P15,P16,P17,P18,P19,P20)
