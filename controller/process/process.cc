@@ -29,7 +29,6 @@
 #include "pkg/base/version.h"
 #include "pkg/http/curl_transport.h"
 #include "pkg/http/gate.h"
-#include "pkg/http/transport_pool.h"
 #include "pkg/json/value.h"
 #include "pkg/kube/client/request.h"
 #include "pkg/kube/lease/leader_elector.h"
@@ -39,9 +38,9 @@
 #include "pkg/kube/runtime/health_server.h"
 #include "pkg/kube/runtime/metrics_server.h"
 #include "pkg/kube/runtime/process_metrics.h"
-#include "pkg/kube/runtime/shared_lists.h"
 #include "pkg/kube/runtime/wait.h"
 #include "pkg/kube/runtime/watch_loop.h"
+#include "pkg/kube/runtime/worker_transport.h"
 #include "pkg/systemd/notify.h"
 
 namespace process {
@@ -218,9 +217,8 @@ class ControllerProcess {
   http::InFlight in_flight_{kInFlightMax,
                             kKeptBack};  // For all workers. The Lease and Events have their own.
   http::Gate gate_{[this] { return MayWrite(); }, clock_};  // For all workers.
-  http::TransportPool transports_{[this] { return MakeTransport(&in_flight_, &gate_); },
-                                  kInFlightMax, clock_};
-  kube::SharedLists shared_lists_{clock_};
+  kube::WorkerTransport worker_transport_{[this] { return MakeTransport(&in_flight_, &gate_); },
+                                          kInFlightMax, clock_};
   http::Gate lease_gate_{[] { return true; }, clock_};
   http::Gate events_gate_{[this] { return MayWrite(); }, clock_};
   Heartbeat watch_alive_;
@@ -342,7 +340,7 @@ kube::WorkQueue::Ended ControllerProcess::Reconcile(const std::string& uid,
   const TimePoint start = clock_.Now();
   compute_domain::ReconcilePass pass(controller_.shared(), uid);
   for (auto requests = pass.Next(); !requests.empty(); requests = pass.Next()) {
-    kube::SharedLists::Answers answers = shared_lists_.SendAll(requests, transports_);
+    kube::WorkerTransport::Answers answers = worker_transport_.SendAll(requests);
     pass.HandleReplies(std::move(answers.replies));
     busy_since = clock_.Now().time_since_epoch().count();
   }
@@ -500,7 +498,7 @@ void ControllerProcess::Announce(TimePoint now) {
 void ControllerProcess::GiveMemoryBack(TimePoint now) {
   if (now < next_trim_) return;
   next_trim_ = now + kTrim;
-  transports_.CloseIdle();
+  worker_transport_.CloseIdle();
   base::ReturnFreePages();
 }
 
