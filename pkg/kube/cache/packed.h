@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <concepts>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -208,6 +210,37 @@ class Unpacker {
   const char* at_;
 };
 
+// Bytes that all copies share. One pointer and four bytes beside them: a std::shared_ptr needs 40
+// more, and there are tens of thousands. Copies may be used by different threads.
+class SharedBytes {
+ public:
+  explicit SharedBytes(std::string_view bytes)
+      : block_(new(::operator new(sizeof(Block) + bytes.size())) Block()) {
+    std::ranges::copy(bytes, block_->bytes());
+  }
+  SharedBytes(const SharedBytes& other) : block_(other.block_) {
+    if (block_ != nullptr) block_->owners.fetch_add(1, std::memory_order_relaxed);
+  }
+  SharedBytes(SharedBytes&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
+  SharedBytes& operator=(SharedBytes other) noexcept {
+    std::swap(block_, other.block_);
+    return *this;
+  }
+  ~SharedBytes() {
+    if (block_ == nullptr || block_->owners.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
+    block_->~Block();
+    ::operator delete(block_);
+  }
+  const char* data() const { return block_->bytes(); }
+
+ private:
+  struct Block {
+    std::atomic<std::uint32_t> owners = 1;
+    char* bytes() { return reinterpret_cast<char*>(this + 1); }
+  };
+  Block* block_;  // Null after a move.
+};
+
 }  // namespace packing
 
 // Holds an object in one small block, and unpacks it for each reader. For objects of which there
@@ -215,28 +248,21 @@ class Unpacker {
 template <typename T>
 class PackedForm {
  public:
-  explicit PackedForm(T object) {
-    packing::Packer packer;
-    packer(object);
-    const std::string& bytes = packer.bytes();
-    const auto block = std::make_shared_for_overwrite<char[]>(bytes.size());
-    std::ranges::copy(bytes, block.get());
-    bytes_ = block;
-  }
-  KeyView key() const { return packing::Unpacker(bytes_.get()).Key(); }
+  explicit PackedForm(T object) : bytes_(Pack(object)) {}
+  KeyView key() const { return packing::Unpacker(bytes_.data()).Key(); }
   std::shared_ptr<const T> Open() const {
     auto object = std::make_shared<T>();
-    packing::Unpacker(bytes_.get())(*object);
+    packing::Unpacker(bytes_.data())(*object);
     return object;
   }
   T Copy() const {
     T object;
-    packing::Unpacker(bytes_.get())(object);
+    packing::Unpacker(bytes_.data())(object);
     return object;
   }
   ObjectMeta Identity() const {
     ObjectMeta meta;
-    packing::Unpacker unpack(bytes_.get());
+    packing::Unpacker unpack(bytes_.data());
     unpack(meta.key);
     unpack(meta.uid);
     unpack(meta.resource_version);
@@ -244,7 +270,13 @@ class PackedForm {
   }
 
  private:
-  std::shared_ptr<const char[]> bytes_;
+  static std::string Pack(T& object) {
+    packing::Packer packer;
+    packer(object);
+    return packer.bytes();
+  }
+
+  packing::SharedBytes bytes_;
 };
 
 }  // namespace kube

@@ -78,6 +78,17 @@ TEST(Packed, CopyIsWhatWasOpened_InEachForm) {
   EXPECT_EQ(SharedForm<Thing>(Full()).Copy(), Full());
 }
 
+TEST(Packed, CopiesShareTheBytes_UntilTheLastIsGone) {
+  std::optional<PackedForm<Thing>> first(Full());
+  PackedForm<Thing> second = *first;
+  PackedForm<Thing> third = std::move(second);
+  second = third;
+  first.reset();
+  third = PackedForm<Thing>({.number = 7});
+  EXPECT_EQ(second.Copy(), Full());
+  EXPECT_EQ(third.Copy().number, 7);
+}
+
 TEST(Packed, KeysSortByNamespaceThenName) {
   const auto held = [](const char* ns, const char* name) {
     return PackedForm<Thing>({.meta = {.key = {.ns = ns, .name = name}}});
