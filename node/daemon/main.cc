@@ -64,8 +64,7 @@ base::Result<void> Run(const imex_daemon::Settings& settings, command_line::Fram
 
 int main(int argc, char** argv) {
   base::LimitHeaps(1);
-  imex_daemon::Parsed parsed =
-      imex_daemon::Parse(std::vector<std::string>(argv + 1, argv + argc));
+  imex_daemon::Parsed parsed = imex_daemon::Parse(std::vector<std::string>(argv + 1, argv + argc));
   if (parsed.exit) return command_line::Print(*parsed.exit);
   parsed.settings.self.boot_id = ReadBootId();
   const imex_daemon::Settings& settings = parsed.settings;

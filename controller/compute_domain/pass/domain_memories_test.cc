@@ -18,7 +18,7 @@ TEST(DomainMemories, WhatWasKept_IsRecalled_UntilItIsForgotten) {
   memories.Forget("a");
   memories.Forget("b");
   EXPECT_TRUE(memories.Recall("a")->expectations.empty());
-  EXPECT_EQ(recalled->expectations[0].resource_version, "7") << "whoever has it keeps it";
+  EXPECT_EQ(recalled->expectations[0].resource_version, "7") << "a copy stays as it is";
 }
 
 }  // namespace
