@@ -266,6 +266,7 @@ class RebootBefore : public Reboot {
             const std::string& trouble = "") {
     api::DaemonPod pod = Before().children.daemon_pods[0];
     pod.started = started;
+    pod.ready = trouble.empty();
     pod.trouble = trouble;
     pod.controller_writes = true;
     pod.imex = {.state = "READY", .started = reported_at, .boot = boot};

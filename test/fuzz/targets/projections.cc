@@ -25,6 +25,10 @@ std::string Show(T value) {
   return std::to_string(value);
 }
 template <typename T>
+std::string Show(const std::vector<T>& values);
+template <typename T>
+std::string Show(const std::optional<T>& value);
+template <typename T>
 concept IsPacked = requires(T& object) { Fields(object); };
 template <IsPacked T>
 std::string Show(T object) {
