@@ -257,7 +257,7 @@ if wanted P2; then
 fi
 latencies=()
 for row in P3 P4; do if wanted "$row"; then latencies+=("$row"); fi; done
-if ((${#latencies[@]} > 0)); then measure latency "${latencies[*]}" "--nodes 18 --cliques 2" "${sizes[@]}"; fi
+if ((${#latencies[@]} > 0)); then measure latency "${latencies[*]}" "--nodes 36 --cliques 2" "${sizes[@]}"; fi
 if wanted P5; then measure deletion P5 "" "${sizes[@]}"; fi
 if wanted P6 || wanted P7; then measure large-cluster P6+P7 "" "${sizes[@]}"; fi
 if wanted P8; then measure failover P8 "" "${sizes[@]}"; fi

@@ -1,5 +1,6 @@
 #include "test/bench/fixed_world.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <map>
@@ -9,6 +10,7 @@
 #include "controller/compute_domain/requests/writes.h"
 #include "controller/compute_domain/status/explanation/unlisted_claims.h"
 #include "pkg/base/check.h"
+#include "pkg/kube/client/page_limit.h"
 #include "pkg/kube/testing/fakes.h"
 #include "test/bench/fixed_world_parts.h"
 #include "test/bench/objects.h"
@@ -229,19 +231,19 @@ void Write(const std::string& file, const std::vector<std::string>& objects,
            const kube::ReflectorOptions& options) {
   std::ofstream out(file);
   const kube::Resource& resource = options.resource;
-  const auto page_size = static_cast<std::size_t>(options.page_size);
-  for (std::size_t i = 0; i < objects.size(); ++i) {
-    const bool is_first = i % page_size == 0;
-    const bool is_last = i + 1 == objects.size() || (i + 1) % page_size == 0;
-    if (is_first) {
-      out << R"({"kind":")" << resource.kind << R"(List","apiVersion":")" << resource.ApiVersion()
-          << R"(","items":[)";
-    }
-    out << (is_first ? "" : ",") << objects[i];
-    if (!is_last) continue;
-    out << R"(],"metadata":{"resourceVersion":")" << kVersion << '"';
-    if (i + 1 < objects.size()) out << R"(,"continue":"after )" << i << '"';
-    out << "}}\n";
+  // As a reflector asks for them.
+  constexpr int kFirstPage = 50;
+  kube::PageLimit limit(options.page_size, kFirstPage);
+  for (std::size_t i = 0; i < objects.size();) {
+    const std::size_t end = std::min(objects.size(), i + static_cast<std::size_t>(limit.objects()));
+    std::string page = R"({"kind":")" + resource.kind + R"(List","apiVersion":")" +
+                       resource.ApiVersion() + R"(","items":[)";
+    for (const std::size_t first = i; i < end; ++i) page += (i == first ? "" : ",") + objects[i];
+    page += R"(],"metadata":{"resourceVersion":")" + std::string(kVersion) + '"';
+    if (end < objects.size()) page += R"(,"continue":"after )" + std::to_string(end) + '"';
+    page += "}}\n";
+    limit.OnPage(page.size());
+    out << page;
   }
   CHECK(out.flush());
 }

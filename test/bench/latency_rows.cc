@@ -24,8 +24,10 @@ using json::Value;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr int kWorkloads = 6;  // Changed in turn, so that each is at rest between two changes.
-constexpr int kNodesOfWorkload = 3;  // 18 nodes in all.
+// Changed in turn, so that each is at rest between two changes, and changes less than ten times a
+// minute. The controller writes the same content no more often in turn with other content.
+constexpr int kWorkloads = 12;
+constexpr int kNodesOfWorkload = 3;  // 36 nodes in all.
 constexpr seconds kFormsMost{180};
 constexpr seconds kMost{10};  // What takes longer is not told from what never comes.
 // Longer than the window (500 ms) in which changes of a status wait for one another.
