@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <sstream>
+#include <string_view>
 #include <system_error>
 
 #include "pkg/base/file.h"
@@ -40,8 +41,8 @@ std::string Unescape(std::string_view text) {
 
 }  // namespace
 
-std::vector<std::string> MountsBelow(std::string_view folder, const std::string& mountinfo) {
-  const std::string below = std::string(folder) + "/";
+std::vector<std::string> ProcMasks(const std::string& mountinfo) {
+  const std::string below = std::string(kDriverProc) + "/";
   std::vector<std::string> points;
   std::istringstream lines(mountinfo);
   for (std::string line; std::getline(lines, line);) {
@@ -53,7 +54,7 @@ std::vector<std::string> MountsBelow(std::string_view folder, const std::string&
     std::string point;
     if (!(fields >> id >> parent >> device >> root >> point)) continue;
     point = Unescape(point);
-    if (point.starts_with(below)) points.push_back(std::move(point));
+    if (point.starts_with(below) && point != below + "params") points.push_back(std::move(point));
   }
   std::ranges::reverse(points);
   return points;
@@ -66,7 +67,7 @@ void UnmountProcMasks(base::Logger& logger) {
                    {{"error", mounts.error().message}, {"advice", kAdvice}});
     return;
   }
-  for (const std::string& point : MountsBelow(kDriverProc, *mounts)) {
+  for (const std::string& point : ProcMasks(*mounts)) {
     if (::umount2(point.c_str(), MNT_DETACH) == 0) {
       logger.Info("Unmounted a file that hid the driver's file in this container",
                   {{"file", point}});

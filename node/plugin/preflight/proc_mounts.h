@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "pkg/base/log.h"
@@ -11,11 +10,13 @@ namespace plugin {
 
 inline constexpr const char* kDriverProc = "/proc/driver/nvidia";
 
-// Returns the mount points below `folder`, the latest first. `mountinfo` is the text of
+// Returns the mount points below kDriverProc that may hide the driver's files, the latest first. A
+// mount over the driver's parameters is not among them: it keeps NVIDIA's library from creating
+// device nodes (maskNvidiaDriverParams of the charts). `mountinfo` is the text of
 // /proc/self/mountinfo, see proc(5).
-std::vector<std::string> MountsBelow(std::string_view folder, const std::string& mountinfo);
+std::vector<std::string> ProcMasks(const std::string& mountinfo);
 
-// Unmounts everything below kDriverProc. Logs each mount that it cannot remove, with advice.
+// Unmounts all ProcMasks. Logs each mount that it cannot remove, with advice.
 void UnmountProcMasks(base::Logger& logger);
 
 }  // namespace plugin
