@@ -203,6 +203,76 @@ def test_REV4_Y8_P8_folders_of_the_kubelet_are_mounted_where_the_plugin_looks(he
         assert (volumes[volume], mounts) == (where, {where})
 
 
+def plugin(helm, values):
+    """(settings, pod) of the kubelet plugin."""
+    found = helm.objects({"rack": True, **values})
+    [settings] = [one["data"] for one in found if one["metadata"]["name"] == "cdom-kubelet-plugin-settings"]
+    [pod] = [one["spec"]["template"]["spec"] for one in found if one["kind"] == "DaemonSet"]
+    return settings, pod
+
+
+def test_the_plugin_and_preflight_read_the_file_in_place_of_proc_devices(helm):
+    settings, pod = plugin(helm, {"altProcDevices": "/var/lib/stand-in/devices"})
+    [volume] = [one["name"] for one in pod["volumes"] if one.get("hostPath") == {"path": "/var/lib/stand-in/devices", "type": "File"}]
+    for one in (*pod["initContainers"], *pod["containers"]):
+        [mount] = [mount for mount in one["volumeMounts"] if mount["name"] == volume]
+        assert mount == {"name": volume, "mountPath": settings["ALT_PROC_DEVICES_PATH"], "readOnly": True}
+        [variable] = [name for name in one["env"] if name["name"] == "ALT_PROC_DEVICES_PATH"]
+        assert variable["valueFrom"]["configMapKeyRef"]["name"] == "cdom-kubelet-plugin-settings"
+    settings, pod = plugin(helm, {})
+    assert "ALT_PROC_DEVICES_PATH" not in settings
+    assert len(pod["volumes"]) == 5
+
+
+# A kernel with NVIDIA's driver, a mount of a container runtime that hides a folder of the driver, and then the container's command.
+WITH_A_DRIVER = """set -e
+mount -t tmpfs tmpfs /proc/driver
+mkdir -p /proc/driver/nvidia/capabilities
+printf 'ModifyDeviceFiles: 1\nOther: 1\n' >/proc/driver/nvidia/params
+mount -t tmpfs tmpfs /proc/driver/nvidia/capabilities
+"$@" >&2 || true
+cat /proc/driver/nvidia/params
+mountpoint -q /proc/driver/nvidia/capabilities && echo hidden
+"""
+
+
+def masked(helm, folder, which):
+    """The command of the container in the masked pod, with that folder in place of the volume."""
+    [one] = plugin(helm, {"maskNvidiaDriverParams": True})[1][which]
+    [mount] = [mount["mountPath"] for mount in one["volumeMounts"] if mount["name"] == "masked"]
+    return [part.replace(f"{mount}/", f"{folder}/") for part in one["command"]]
+
+
+def of_container(command, *programs, **env):
+    """What the command prints, in namespaces of its own for mounts and processes."""
+    path = ":".join([*map(str, programs), "/usr/bin", "/bin"])
+    alone = ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    done = subprocess.run([*alone, *command], env={"PATH": path, **env}, capture_output=True, text=True, check=False, timeout=100)
+    return done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("which", ["initContainers", "containers"])
+def test_under_the_mask_nvidias_library_reads_that_it_must_not_create_device_nodes(helm, programs, tmp_path, which):
+    def run(command):
+        # Without the ID of the boot the plugin ends once it has removed mounts.
+        return of_container(["bash", "-c", WITH_A_DRIVER, "bash", *command], programs, NODE_NAME="node-a", BOOT_ID_PATH="/none")
+    printed, errors = run(masked(helm, tmp_path, which))
+    # Preflight removes no mounts. It has no driver's root here, and says so.
+    assert printed == "ModifyDeviceFiles: 0\nOther: 1\n" + ("hidden\n" if which == "initContainers" else ""), errors
+    assert "libnvidia-ml.so.1" in errors if which == "initContainers" else "Unmounted a file that hid" in errors
+    plain = plugin(helm, {})[1][which][0]["command"]
+    assert run(plain)[0].startswith("ModifyDeviceFiles: 1\n")
+
+
+@pytest.mark.parametrize("which", ["initContainers", "containers"])
+def test_under_the_mask_a_driver_that_does_not_come_in_time_is_not_waited_for_with_the_library(helm, tmp_path, which):
+    program = tmp_path / "compute-domain-kubelet-plugin"
+    program.write_text('#!/bin/bash\nprintf "%s\\n" "$PREFLIGHT_WAIT" "$@"\n')
+    program.chmod(0o755)
+    printed, _ = of_container(masked(helm, tmp_path, which), tmp_path, PREFLIGHT_WAIT="1")
+    assert printed.split() == ["0", *(["preflight"] if which == "initContainers" else [])]
+
+
 def test_lint_is_content(helm):
     for values in ({}, BOTH, BESIDE, {"rack": True}):
         assert "0 chart(s) failed" in helm.run("lint", "--strict", CHART, values=values)

@@ -51,7 +51,7 @@ MODULES = [
     *of_pytest("realnodes", ALWAYS, "real_nodes_smoke"),
 
     # Charts, releases, and real nodes with the controller's and the plugin's cases.
-    *of_pytest("e2e", 1, "chart chart_values", r"manifests/|test/e2e/helm\.py|test/fixtures/nvidia", ("helm",)),
+    *of_pytest("e2e", 1, "chart chart_values", r"manifests/|node/plugin/preflight/|test/e2e/helm\.py|test/fixtures/nvidia", ("helm",)),
     *of_pytest("e2e", 1, "release", r"scripts/(release|image)|manifests/chart", ("helm",)),
     Module("image: release", 1, r"scripts/(release|image)|test/packaging/release"),
     Module("realnodes: cluster", 1, r"node/(daemon|plugin|kubelet|cdi)/|manifests/(kubelet-plugin|standalone)/|scripts/image"

@@ -101,6 +101,40 @@
 {{- range $pod.volumes }}
 {{- if hasKey $folders .name }}{{ $_ := set .hostPath "path" (get $folders .name) }}{{ end }}
 {{- end }}
+{{- $mounts := dict "pod" $pod "containers" (list $container $preflight) }}
+{{- with .root.Values.altProcDevices }}
+{{- include "cdom.mount" (merge (dict "name" "alt-proc-devices" "path" "/alt-proc-devices" "readOnly" true
+      "source" (dict "hostPath" (dict "path" . "type" "File"))) $mounts) }}
+{{- end }}
+{{- if .root.Values.maskNvidiaDriverParams }}
+{{- include "cdom.mount" (merge (dict "name" "masked" "path" "/masked" "source" (dict "emptyDir" (dict "medium" "Memory" "sizeLimit" "1Mi"))) $mounts) }}
+{{- range list $container $preflight }}
+{{- $_ := set . "command" (concat (list "bash" "-c" (include "cdom.masked" $) "masked") .command) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* Adds a volume to the pod, and mounts it in the containers. */}}
+{{- define "cdom.mount" -}}
+{{- $_ := set .pod "volumes" (append .pod.volumes (merge (dict "name" .name) .source)) }}
+{{- $mount := dict "name" .name "mountPath" .path }}
+{{- if .readOnly }}{{ $_ = set $mount "readOnly" true }}{{ end }}
+{{- range .containers }}{{ $_ := set . "volumeMounts" (append .volumeMounts $mount) }}{{ end }}
+{{- end }}
+
+{{- /* Starts a program of the plugin where NVIDIA's library reads that it must not create device nodes. A driver that is being loaded has
+  no such file yet. Preflight then does not wait for it with the library: it fails, and the kubelet starts it again. */}}
+{{- define "cdom.masked" -}}
+set -e
+params=/proc/driver/nvidia/params
+until [[ -e $params ]] || ((SECONDS >= ${PREFLIGHT_WAIT:-0})); do sleep 1; done
+if [[ -e $params ]]; then
+  sed 's/^ModifyDeviceFiles: 1$/ModifyDeviceFiles: 0/' $params >/masked/params
+  mount --bind /masked/params $params
+else
+  export PREFLIGHT_WAIT=0
+fi
+exec "$@"
 {{- end }}
 
 {{- /* As manifests/overlays/dra-v1beta1 has it: kubelets 1.32 know one instance of a plugin, so one pod follows the other. */}}

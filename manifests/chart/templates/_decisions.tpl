@@ -149,6 +149,7 @@ true
       "METRICS_PATH" $values.metrics.metricsPath
       "KUBELET_REGISTRAR_DIRECTORY_PATH" (ne $registrar "/var/lib/kubelet/plugins_registry" | ternary $registrar "")
       "KUBELET_PLUGINS_DIRECTORY_PATH" (ne $plugins "/var/lib/kubelet/plugins" | ternary $plugins "")
+      "ALT_PROC_DEVICES_PATH" (empty .Values.altProcDevices | ternary "" "/alt-proc-devices")
       "GPU_CLIQUE_LABEL_ENABLED" ($container.gpuCliqueLabelEnabled | ternary "true" "")
       "HEALTHCHECK_PORT" (ge (int $container.healthcheckPort) 0 | ternary $container.healthcheckPort ""))) }}
 {{- end }}
