@@ -1,9 +1,9 @@
 // The checkpoint: a plugin's file of prepared claims. Pure.
 //
-// The layout is the reference driver's, so that either plugin can continue with the other's file.
-// It has two views of the same claims, each with a checksum: `v1` for older plugins, and `v2`.
-// Checksums are computed over the text in the file, so additions of a newer plugin do not make it
-// unreadable.
+// The layout is the reference driver's, of 0.4.1 and of its main branch of 2026-08-07 (0.5.0-dev),
+// so that either plugin can continue with the other's file. It has two views of the same claims,
+// each with a checksum: `v1` for older plugins, and `v2`. Checksums are computed over the text in
+// the file, so additions of a newer plugin do not make it unreadable.
 //
 // Of a claim's status, entries have the part of this driver. Reading and writing need memory for
 // the text, for the entries, and for one entry more.
