@@ -498,19 +498,19 @@ def test_beside_in_a_namespace_without_nvidias_controller_the_notes_warn(helm, r
     assert warning not in helm.notes(values)
 
 
-def test_the_gpu_operator_has_the_fields_that_the_page_sets_and_none_for_replicas(cluster, removed_later):
+def test_the_gpu_operator_has_the_fields_that_the_page_sets_and_none_for_replicas_or_without_gpus(cluster, removed_later):
     fixture = yaml.safe_load((REPO / "test/fixtures/nvidia/gpuclusters.yaml").read_text())
     removed_later(fixture)
     cluster.kubectl("wait", "--for=condition=Established", f"crd/{fixture['metadata']['name']}", "--timeout=60s")
-    (text,) = [one for one in blocks("docs/switch.md", "yaml") if "draDriver" in one]
-    page = yaml.safe_load(text)
-    made = {"apiVersion": "nvidia.com/v1alpha1", "kind": "GPUCluster", "metadata": {"name": "gpu-cluster"}, **page}
+    electing, without_domains = [yaml.safe_load(one)["spec"]["draDriver"] for one in blocks("docs/switch.md", "yaml") if "draDriver" in one]
 
-    def create():
-        return cluster.kubectl("create", "--dry-run=server", "--validate=strict", "-f", "-", stdin=json.dumps(made))
-    eventually("the kind is served", create)
-    controller = page["spec"]["draDriver"]["computeDomains"]["controller"]
-    assert controller["env"] == [{"name": "LEADER_ELECTION_ENABLED", "value": "true"}]
-    controller["replicas"] = 0
-    with pytest.raises(CommandFailed, match=r'unknown field "spec.draDriver.computeDomains.controller.replicas"'):
-        create()
+    def create(driver):
+        made = {"apiVersion": "nvidia.com/v1alpha1", "kind": "GPUCluster", "metadata": {"name": "gpu-cluster"}, "spec": {"draDriver": driver}}
+        return json.loads(cluster.kubectl("create", "--dry-run=server", "--validate=strict", "-o", "json", "-f", "-", stdin=json.dumps(made)))
+    made = eventually("the kind is served", lambda: create(electing))["spec"]["draDriver"]
+    assert made["computeDomains"]["controller"]["env"] == [{"name": "LEADER_ELECTION_ENABLED", "value": "true"}]
+    assert made["computeDomains"]["enabled"] is True
+    assert create(without_domains)["spec"]["draDriver"]["computeDomains"]["enabled"] is False
+    for path, value in (("computeDomains.controller.replicas", 0), ("gpus.enabled", False), ("computeDomains.image", "cdom-driver")):
+        with pytest.raises(CommandFailed, match=f'unknown field "spec.draDriver.{path}"'):
+            create(at_path(path, value, electing))
