@@ -605,6 +605,19 @@ void DaemonsWithoutCliques(World& world) {
   world.RunToRest("the jobs end");
 }
 
+// As in issue 1486 of NVIDIA's driver: the gate of cliques is switched on over a domain whose
+// daemon runs without it, and further nodes join, one of them in the same clique.
+void CliquesSwitchedOn(World& world) {
+  world.cluster().agent("node-a").SetKeepsCliques(false);
+  Workload& first = Form(world, {"node-a"});
+  Workload& more = world.StartJob("more", kJob, {"node-b", "node-c", "node-d"});
+  world.Rest("one clique has a daemon of each kind");
+  more.Finish();
+  world.RunToRest("the later ones end");
+  first.Finish();
+  world.RunToRest("the first one ends");
+}
+
 // As beside NVIDIA's CRDs of 25.8.1, and by its daemons: there are no cliques. Then an
 // administrator installs their CRD.
 void CliquesNotServed(World& world) {
@@ -1042,6 +1055,12 @@ const std::vector<Scenario>& Scenarios() {
           .nodes = kFourNodes,
           .run = DaemonsWithoutCliques,
           .order_matters = true,  // Of addresses, when the pods of a node start again.
+      },
+      {
+          .name = "cliques-switched-on",
+          .what = "Daemons write membership into status, and those that join later into cliques",
+          .nodes = kFourNodes,
+          .run = CliquesSwitchedOn,
       },
       {
           .name = "nodes-recreated",
