@@ -16,7 +16,7 @@ struct DaemonIdentity {
   kube::ObjectKey pod = {};
   kube::Uid pod_uid = {};
   std::string boot_id = {};  // Of the machine. Empty if it is not known.
-  int nodes_max = 18;                                          // Capacity of the clique.
+  int nodes_max = 18;        // Capacity of the clique.
   std::string name_prefix = std::string(imex::kSharedPrefix);  // Of IMEX's node names.
 
   imex::NodeNames Names() const { return {.prefix = name_prefix, .count = nodes_max}; }
