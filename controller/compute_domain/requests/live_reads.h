@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "controller/compute_domain/requests/action_info.h"
+#include "controller/compute_domain/requests/action_result.h"
 #include "pkg/kube/client/page_limit.h"
 
 namespace compute_domain {

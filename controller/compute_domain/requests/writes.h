@@ -6,7 +6,7 @@
 
 #include <string_view>
 
-#include "controller/compute_domain/requests/action_info.h"
+#include "controller/compute_domain/requests/action_result.h"
 
 namespace compute_domain {
 

@@ -8,7 +8,7 @@
 #include "controller/compute_domain/rules/membership/clique_batching.h"
 #include "controller/compute_domain/rules/membership/clique_patch.h"
 #include "controller/compute_domain/rules/membership/clique_spec.h"
-#include "controller/compute_domain/rules/membership/member_readiness.h"
+#include "controller/compute_domain/rules/membership/member_merge.h"
 
 namespace compute_domain {
 

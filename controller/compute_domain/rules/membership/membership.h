@@ -29,7 +29,7 @@
 namespace compute_domain {
 
 // Decides the content of the domain's cliques, when to write them, and which nodes are members.
-// Uses clique_spec.h, clique_batching.h, clique_patch.h and member_readiness.h. REQUIRES:
+// Uses clique_spec.h, clique_batching.h, clique_patch.h and member_merge.h. REQUIRES:
 // observed.domain.
 Membership PlanMembership(const Observed& observed, const Instant& now);
 

@@ -1,4 +1,4 @@
-#include "controller/compute_domain/requests/action_info.h"
+#include "controller/compute_domain/requests/action_result.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "controller/compute_domain/rules/membership/member_readiness.h"
+#include "controller/compute_domain/rules/membership/member_merge.h"
 
 #include <algorithm>
 #include <set>
