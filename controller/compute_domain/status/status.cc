@@ -4,7 +4,7 @@
 #include <map>
 
 #include "controller/api/names.h"
-#include "controller/compute_domain/rules/membership/clique_batching.h"
+#include "controller/compute_domain/model/write_pace.h"
 #include "pkg/base/rfc3339.h"
 
 namespace compute_domain {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "controller/compute_domain/model/write_pace.h"
+
 namespace compute_domain {
 
 using api::Member;
@@ -74,10 +76,6 @@ milliseconds UntilWrite(const MembershipIndex& index, const api::Clique& clique,
   return until(window);
 }
 
-milliseconds UrgentWindow(std::size_t members) {
-  return milliseconds(100 + static_cast<milliseconds::rep>(members));
-}
-
 CliqueBatching NextBatching(const CliqueBatching& before, base::Clock::TimePoint now,
                             milliseconds first) {
   return {.last = now, .window = std::clamp(4 * before.window, first, 8 * first)};
@@ -85,15 +83,6 @@ CliqueBatching NextBatching(const CliqueBatching& before, base::Clock::TimePoint
 
 bool IsAtRest(const CliqueBatching& batching, base::Clock::TimePoint now) {
   return now - batching.last >= 2 * batching.window;
-}
-
-bool LosesReadiness(const std::vector<Member>& before, const std::vector<Member>& after) {
-  const auto now = ByNode(after);
-  return std::ranges::any_of(before, [&](const Member& member) {
-    if (!member.ready) return false;
-    const auto it = now.find(member.node);
-    return it == now.end() || !it->second->ready;
-  });
 }
 
 }  // namespace compute_domain

@@ -17,10 +17,6 @@ CliqueBatching NextBatching(const CliqueBatching& before, base::Clock::TimePoint
 // Returns whether the last write is so long ago that the next change starts with the first window.
 bool IsAtRest(const CliqueBatching& batching, base::Clock::TimePoint now);
 
-// Returns the minimum interval before a write that clears readiness: 100 ms plus 1 ms per member.
-// Else a thousand flapping daemons would keep the API server busy.
-std::chrono::milliseconds UrgentWindow(std::size_t members);
-
 // Returns how many nodes may be joining the clique and are not in `daemons`.
 int CountJoining(const MembershipIndex& index, const CliquePlace& place,
                  const std::vector<api::Member>& daemons);
@@ -29,9 +25,5 @@ int CountJoining(const MembershipIndex& index, const CliquePlace& place,
 std::chrono::milliseconds UntilWrite(const MembershipIndex& index, const api::Clique& clique,
                                      const std::vector<api::Member>& daemons,
                                      base::Clock::TimePoint now);
-
-// Returns whether a member that was ready in `before` is not ready in `after`. Readers must learn
-// this quickly, because they rely on readiness.
-bool LosesReadiness(const std::vector<api::Member>& before, const std::vector<api::Member>& after);
 
 }  // namespace compute_domain
