@@ -179,7 +179,7 @@ void ReconcilePass::StartStep(Step step) {
     }
     outcome_.has_read = outcome_.has_read || !IsWrite(action);
     ActionProgress progress = StartAction(action, observed_);
-    in_flight_.push_back({.action = std::move(action), .read = std::move(progress)});
+    in_flight_.push_back({.action = std::move(action), .progress = std::move(progress)});
   }
 }
 
@@ -237,7 +237,7 @@ std::vector<Request> ReconcilePass::BuildRequests() {
   for (InFlightAction& one : in_flight_) {
     one.methods.clear();
     one.permission = {};
-    for (Request& request : RequestsOf(one.action, observed_, one.read)) {
+    for (Request& request : RequestsOf(one.action, observed_, one.progress)) {
       if (one.methods.empty()) one.permission = kube::PermissionFor(request);
       one.methods.push_back(request.method);
       requests.push_back(std::move(request));
@@ -261,7 +261,7 @@ void ReconcilePass::HandleReplies(std::vector<base::Result<http::Response>> repl
       if (!is_read) shared_.permissions().OnGranted(one.permission);
       if (!is_read || !IsWrite(one.action)) RecordEvents(one.action);
     }
-    TakeResult(one, compute_domain::HandleReplies(one.action, checked, observed_, one.read));
+    TakeResult(one, compute_domain::HandleReplies(one.action, checked, observed_, one.progress));
   }
   CHECK(reply == replies.end());
 }

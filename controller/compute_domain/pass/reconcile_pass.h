@@ -54,7 +54,7 @@ class ReconcilePass {
   // An action that was sent.
   struct InFlightAction {
     Action action = {};
-    ActionProgress read = {};
+    ActionProgress progress = {};
     std::vector<http::Method> methods = {};  // Methods of its requests.
     kube::Permission permission = {};        // Permission that its first request needs.
   };

@@ -43,16 +43,16 @@ concept Deletes = requires(const T& action) { DeleteOf(action); };
 // Handles the reply of a DELETE, or of the read after its 409, which may come from another writer,
 // from the UID, or from a webhook.
 template <Deletes Remove>
-base::Result<void> HandleDeleteReply(const Remove& action, const Reply& reply, ActionProgress& read,
-                                     ReplyContext& to) {
-  if (!read.conflict) {
+base::Result<void> HandleDeleteReply(const Remove& action, const Reply& reply,
+                                     ActionProgress& progress, ReplyContext& to) {
+  if (!progress.conflict) {
     const bool is_conflict = !reply && reply.error().code == base::ErrorCode::kConflict;
     if (!is_conflict) return HandleReply(action, reply, to);
-    read.conflict = reply.error();
+    progress.conflict = reply.error();
     to.result.goes_on = true;
     return {};
   }
-  base::Error error = *std::move(read.conflict);
+  base::Error error = *std::move(progress.conflict);
   const base::Result<bool> exists =
       reply ? StillExists(DeleteOf(action), reply->body) : tl::unexpected(reply.error());
   if (!exists) {
@@ -69,14 +69,14 @@ base::Result<void> HandleDeleteReply(const Remove& action, const Reply& reply, A
 
 // Handles the reply of a patch that is sent as PATCH or, without that permission, as GET and PUT.
 template <typename Patch>
-base::Result<void> HandlePatchReply(const Patch& action, const Reply& reply, ActionProgress& read,
-                                    ReplyContext& to) {
+base::Result<void> HandlePatchReply(const Patch& action, const Reply& reply,
+                                    ActionProgress& progress, ReplyContext& to) {
   const bool is_forbidden = !reply && kube::IsMissingPermission(reply.error());
   if constexpr (Deletes<Patch>) {
-    if (read.conflict || !is_forbidden) return HandleDeleteReply(action, reply, read, to);
+    if (progress.conflict || !is_forbidden) return HandleDeleteReply(action, reply, progress, to);
   }
   const bool is_missing = IsMissing(action, reply);
-  if (read.method == Method::kPatch && !is_forbidden && !is_missing) {
+  if (progress.method == Method::kPatch && !is_forbidden && !is_missing) {
     return HandleReply(action, reply, to);
   }
   const http::Request request = RequestOf(action, to.observed);
@@ -86,9 +86,9 @@ base::Result<void> HandlePatchReply(const Patch& action, const Reply& reply, Act
     to.result.decide_again = true;
     return {};
   }
-  switch (read.method) {
+  switch (progress.method) {
     case Method::kPatch:
-      read.method = Method::kRead;
+      progress.method = Method::kRead;
       to.result.goes_on = true;
       return {};
     case Method::kRead: {
@@ -96,8 +96,8 @@ base::Result<void> HandlePatchReply(const Patch& action, const Reply& reply, Act
       if (!reply) return HandleReply(action, reply, to);
       base::Result<http::Request> put = kube::PutInstead(request, reply->body);
       if (!put) return HandleReply(action, tl::unexpected(put.error()), to);
-      read.put = *std::move(put);
-      read.method = Method::kPut;
+      progress.put = *std::move(put);
+      progress.method = Method::kPut;
       to.result.goes_on = true;
       return {};
     }
@@ -112,44 +112,44 @@ base::Result<void> HandlePatchReply(const Patch& action, const Reply& reply, Act
 }  // namespace
 
 ActionProgress StartAction(const Action& action, const Observed& observed) {
-  ActionProgress read;
-  if (observed.facts.missing_permissions.empty() || !IsWrite(action)) return read;
+  ActionProgress progress;
+  if (observed.facts.missing_permissions.empty() || !IsWrite(action)) return progress;
   const http::Request first = RequestsOf(action, observed).front();
   const bool is_forbidden = observed.facts.missing_permissions.contains(kube::PermissionFor(first));
-  if (is_forbidden && first.method == http::Method::kPatch) read.method = Method::kRead;
-  return read;
+  if (is_forbidden && first.method == http::Method::kPatch) progress.method = Method::kRead;
+  return progress;
 }
 
 std::vector<http::Request> RequestsOf(const Action& action, const Observed& observed,
-                                      const ActionProgress& read) {
+                                      const ActionProgress& progress) {
   return std::visit(
       [&](const auto& one) -> std::vector<http::Request> {
         if constexpr (Write<std::remove_cvref_t<decltype(one)>>) {
-          if (read.method == Method::kPut) return {read.put};
+          if (progress.method == Method::kPut) return {progress.put};
           using One = std::remove_cvref_t<decltype(one)>;
           if constexpr (Deletes<One>) {
-            if (read.conflict) return {ReadAfterConflict(DeleteOf(one), observed)};
+            if (progress.conflict) return {ReadAfterConflict(DeleteOf(one), observed)};
           }
           http::Request request = RequestOf(one, observed);
-          if (read.method == Method::kRead) return {kube::ReadBeforePut(request)};
+          if (progress.method == Method::kRead) return {kube::ReadBeforePut(request)};
           return {std::move(request)};
         } else {
-          return RequestsOf(one, observed, read);
+          return RequestsOf(one, observed, progress);
         }
       },
       action);
 }
 
 ActionResult HandleReplies(const Action& action, const Replies& replies, Observed& observed,
-                           ActionProgress& read) {
+                           ActionProgress& progress) {
   ActionResult result;
   ReplyContext to = {.observed = observed, .result = result};
   const base::Result<void> taken = std::visit(
       [&](const auto& one) {
         if constexpr (Write<std::remove_cvref_t<decltype(one)>>) {
-          return HandlePatchReply(one, replies.front(), read, to);
+          return HandlePatchReply(one, replies.front(), progress, to);
         } else {
-          return HandleReplies(one, replies, read, to);
+          return HandleReplies(one, replies, progress, to);
         }
       },
       action);

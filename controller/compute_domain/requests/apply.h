@@ -12,14 +12,14 @@ namespace compute_domain {
 // Returns the progress of an action before its first request.
 ActionProgress StartAction(const Action& action, const Observed& observed);
 
-// Returns the requests of the action, at least one. They may be sent in parallel. Pass as `read`
-// the progress of an action whose result has `goes_on`.
+// Returns the requests of the action, at least one. They may be sent in parallel. Pass as
+// `progress` that of an action whose result has `goes_on`.
 std::vector<http::Request> RequestsOf(const Action& action, const Observed& observed,
-                                      const ActionProgress& read = {});
+                                      const ActionProgress& progress = {});
 
 // Stores the content of the replies in `observed`, for later decisions of the same pass. `replies`
 // must have gone through kube::CheckStatus.
 ActionResult HandleReplies(const Action& action, const Replies& replies, Observed& observed,
-                           ActionProgress& read);
+                           ActionProgress& progress);
 
 }  // namespace compute_domain
