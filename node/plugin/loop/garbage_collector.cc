@@ -154,10 +154,10 @@ void GarbageCollector::CollectGarbage(std::set<std::string> domains_gone) {
   for (const std::string& uid : garbage.look_up) LookUpClaim(uid);
   if (!garbage.relabel.empty()) return PutLabelBack(garbage.relabel);
   if (!garbage.unlabel) return;
-  state_.logger.Info("Removed the node's label, because no claim needs it",
-                     {{"uid", residue->node_domain}});
-  state_.ChangeNodeLabel({.from = residue->node_domain}, [this](const Result<void>& changed) {
-    if (!changed) TryLater(changed.error());
+  const std::string domain = residue->node_domain;
+  state_.ChangeNodeLabel({.from = domain}, [this, domain](const Result<void>& changed) {
+    if (!changed) return TryLater(changed.error());
+    state_.logger.Info("Removed the node's label, because no claim needs it", {{"uid", domain}});
   });
 }
 
@@ -176,12 +176,12 @@ void GarbageCollector::PutLabelBack(const std::string& domain) {
 
 Result<void> GarbageCollector::Remove(const GarbagePlan& garbage) {
   for (const std::string& uid : garbage.remove_specs) {
-    state_.logger.Info("Deleted a CDI file of a claim that is not prepared", {{"uid", uid}});
     TRY(cdi::Remove(state_.settings.cdi_folder, cdi::ClaimFile(uid)));
+    state_.logger.Info("Deleted a CDI file of a claim that is not prepared", {{"uid", uid}});
   }
   for (const std::string& domain : garbage.remove_folders) {
-    state_.logger.Info("Deleted the folder of a deleted domain", {{"uid", domain}});
     TRY(RemoveDomainFolder(state_.self.folder, domain));
+    state_.logger.Info("Deleted the folder of a deleted domain", {{"uid", domain}});
   }
   if (garbage.forget.empty()) return {};
   Checkpoint next = state_.checkpoint_file.checkpoint();
