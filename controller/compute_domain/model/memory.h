@@ -249,6 +249,11 @@ struct CreationTroubleRead {
 struct EventsSent {
   std::map<kube::Uid, std::string> reasons = {};  // Key: UID of the pending pod.
 };
+// What MemoryShared says now, where the installed CRD drops conditions.
+struct MemorySharedFound {
+  std::string status = {};
+  std::string reason = {};
+};
 // The plan wants the action, and the back-off of an earlier failure is not over.
 struct ActionWaits {
   ActionId action = {};
@@ -278,6 +283,7 @@ struct PlanMade {};
 using MemoryChange =
     std::variant<StatusWritten, ChildMade, CliqueWritten, ReplacementBegan, ReplacementFailed,
                  LabelRemoved, LabelRestored, ClaimsRead, SchedulerMessagesRead, UsesRead,
-                 CreationTroubleRead, EventsSent, ActionWaits, ActionFailed, ActionDone, PlanMade>;
+                 CreationTroubleRead, EventsSent, MemorySharedFound, ActionWaits, ActionFailed,
+                 ActionDone, PlanMade>;
 
 }  // namespace compute_domain

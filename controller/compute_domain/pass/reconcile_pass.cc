@@ -414,12 +414,12 @@ void ReconcilePass::KeepMemoryShared() {
   // While it is tried whether the CRD keeps them by now, nothing is new.
   if (!status_->memory_shared) return;
   const Verdict& shared = *status_->memory_shared;
-  Memory& memory = observed_.memory;
+  const Memory& memory = observed_.memory;
   const bool is_same =
       memory.memory_shared == shared.status && memory.memory_shared_reason == shared.reason;
   if (is_same) return;
-  memory.memory_shared = shared.status;
-  memory.memory_shared_reason = shared.reason;
+  Change(MemorySharedFound{.status = std::string(shared.status),
+                           .reason = std::string(shared.reason)});
   shared_.logger().Info("MemoryShared", {{"domain", DomainName()},
                                          {"uid", observed_.uid},
                                          {"status", memory.memory_shared},

@@ -119,6 +119,10 @@ struct Apply {
     memory.creation_trouble_read = now;
   }
   void operator()(const EventsSent& sent) const { memory.event_reasons = sent.reasons; }
+  void operator()(const MemorySharedFound& found) const {
+    memory.memory_shared = found.status;
+    memory.memory_shared_reason = found.reason;
+  }
   void operator()(const ActionWaits& waits) const {
     Retry& retry = memory.retries[waits.action];
     retry.is_wanted = true;
