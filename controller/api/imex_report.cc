@@ -10,11 +10,12 @@ namespace api {
 namespace {
 
 constexpr std::size_t kBytesMax = 1U << 10;
-constexpr std::size_t kWordMax = 36;  // As long as a UUID.
+constexpr std::size_t kWordMax = 36;       // As long as a UUID.
 constexpr std::int64_t kIndexMax = 9'999;  // Names of daemons have four digits.
 constexpr std::int64_t kCountMax = 1'000'000;
 
-// Returns a state, a version, a time or an ID. Empty if the text is too long or has other characters.
+// Returns a state, a version, a time or an ID. Empty if the text is too long or has other
+// characters.
 std::string Word(json::View text) {
   const std::string_view word = text.AsString();
   const auto fits = [](char c) {

@@ -162,8 +162,7 @@ constexpr Rank kRanks[] = {
     {{},
      "Not ready",
      "Pods that start there wait: delete them to run elsewhere, or ask an administrator."},
-    {api::kReasonMembersStarting, "Starting",
-     "Pods there start when their daemon is ready."},
+    {api::kReasonMembersStarting, "Starting", "Pods there start when their daemon is ready."},
     {api::kReasonMembersLeaving, "Leaving",
      "Their daemons stop. This is normal once the pods there have ended."},
 };

@@ -121,7 +121,7 @@ std::map<std::string, MemberPhase> FindPhases(const Observed& observed,
 }
 
 std::optional<MemberPhase::Is> FindPassingPhase(const Observed& observed, const std::string& node,
-                                            const Instant& now) {
+                                                const Instant& now) {
   const auto found = observed.memory.phases.find(node);
   if (found == observed.memory.phases.end()) return std::nullopt;
   const MemberPhase& phase = found->second;

@@ -30,7 +30,7 @@ std::map<std::string, MemberPhase> FindPhases(const Observed& observed,
 // Returns the phase of a node whose daemon normally does not serve yet or any more: kStarting or
 // kLeaving. Empty otherwise.
 std::optional<MemberPhase::Is> FindPassingPhase(const Observed& observed, const std::string& node,
-                                            const Instant& now);
+                                                const Instant& now);
 
 // Returns the time until the next such phase exceeds its limit.
 RequeueAfter UntilPhasesEnd(const Observed& observed, const Instant& now);
