@@ -10,12 +10,11 @@ namespace api {
 namespace {
 
 constexpr std::size_t kBytesMax = 1U << 10;
-constexpr std::size_t kWordMax = 36;       // As long as a UUID.
+constexpr std::size_t kWordMax = 32;
 constexpr std::int64_t kIndexMax = 9'999;  // Names of daemons have four digits.
 constexpr std::int64_t kCountMax = 1'000'000;
 
-// Returns a state, a version, a time or an ID. Empty if the text is too long or has other
-// characters.
+// Returns a state, a version or a time. Empty if the text is too long or has other characters.
 std::string Word(json::View text) {
   const std::string_view word = text.AsString();
   const auto fits = [](char c) {
@@ -40,7 +39,6 @@ std::string Encode(const ImexReport& report) {
                                 {"version", report.version},
                                 {"started", report.started},
                                 {"restarts", report.restarts}});
-  if (!report.boot.empty()) object["boot"] = report.boot;
   if (report.in_use) object["inUse"] = true;
   if (report.peers_unanswered) object["peersUnanswered"] = true;
   if (report.peers_known) {
@@ -64,7 +62,6 @@ std::optional<ImexReport> DecodeImexReport(std::string_view text) {
                        .state = Word(object["state"]),
                        .version = Word(object["version"]),
                        .started = Word(object["started"]),
-                       .boot = Word(object["boot"]),
                        .restarts = Number(object["restarts"], kCountMax, 0),
                        .in_use = object["inUse"].AsBool(),
                        .peers_known = object["unreachable"].IsArray(),

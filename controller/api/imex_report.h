@@ -23,11 +23,8 @@ struct ImexReport {
   std::string state = {};    // One upper-case word from nvidia-imex-ctl -q, or kImexEnded.
   std::string version = {};  // Version of IMEX. Empty if it is not known.
   std::string started = {};  // Start of this IMEX instance, RFC 3339.
-  // The ID of the boot in which it was started, as /proc/sys/kernel/random/boot_id has it. Empty if
-  // it is not known.
-  std::string boot = {};
-  int restarts = 0;     // Restarts in this container after IMEX exited by itself.
-  bool in_use = false;  // IMEX reported that another process on its host uses its resources.
+  int restarts = 0;          // Restarts in this container after IMEX exited by itself.
+  bool in_use = false;       // IMEX reported that another process on its host uses its resources.
   // Indices of peers that have had an address for 15 s and are not connected, in ascending order.
   // `unreachable` has the first few of them, `unreachable_count` is their number.
   std::vector<int> unreachable = {};

@@ -10,7 +10,6 @@ ImexReport Full() {
           .state = "WAITING_FOR_RECOVERY",
           .version = "580.95.05",
           .started = "2026-01-01T12:00:00Z",
-          .boot = "0f8fad5b-d9cb-469f-a165-70867728950e",
           .restarts = 2,
           .in_use = true,
           .unreachable = {0, 17},

@@ -32,10 +32,10 @@ inline auto Fields(ComputeDomain& domain) {
 }
 
 inline auto Fields(ImexReport& report) {
-  auto& [index, state, version, started, boot, restarts, in_use, unreachable, unreachable_count,
+  auto& [index, state, version, started, restarts, in_use, unreachable, unreachable_count,
          peers_known, peers_unanswered] = report;
-  return std::tie(index, state, version, started, boot, restarts, in_use, unreachable,
-                  unreachable_count, peers_known, peers_unanswered);
+  return std::tie(index, state, version, started, restarts, in_use, unreachable, unreachable_count,
+                  peers_known, peers_unanswered);
 }
 
 inline auto Fields(DaemonPod& pod) {

@@ -15,8 +15,7 @@ struct DaemonIdentity {
   std::string ip = {};  // Address of the pod.
   kube::ObjectKey pod = {};
   kube::Uid pod_uid = {};
-  std::string boot_id = {};  // Of the machine. Empty if it is not known.
-  int nodes_max = 18;        // Capacity of the clique.
+  int nodes_max = 18;                                          // Capacity of the clique.
   std::string name_prefix = std::string(imex::kSharedPrefix);  // Of IMEX's node names.
 
   imex::NodeNames Names() const { return {.prefix = name_prefix, .count = nodes_max}; }

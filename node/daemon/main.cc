@@ -33,14 +33,6 @@ std::chrono::milliseconds Age() {
       .value_or(std::chrono::milliseconds::max());
 }
 
-// Containers see the ID of their machine's boot.
-std::string ReadBootId() {
-  constexpr std::size_t kMax = 64;
-  std::string id = base::ReadFile("/proc/sys/kernel/random/boot_id", kMax).value_or("");
-  while (id.ends_with('\n')) id.pop_back();
-  return id;
-}
-
 base::Result<void> Run(const imex_daemon::Settings& settings, command_line::Frame& frame) {
   // IMEX needs time to tell its peers that it ends. The end of this process would kill it, so only
   // the kubelet may force that.
@@ -64,9 +56,9 @@ base::Result<void> Run(const imex_daemon::Settings& settings, command_line::Fram
 
 int main(int argc, char** argv) {
   base::LimitHeaps(1);
-  imex_daemon::Parsed parsed = imex_daemon::Parse(std::vector<std::string>(argv + 1, argv + argc));
+  const imex_daemon::Parsed parsed =
+      imex_daemon::Parse(std::vector<std::string>(argv + 1, argv + argc));
   if (parsed.exit) return command_line::Print(*parsed.exit);
-  parsed.settings.self.boot_id = ReadBootId();
   const imex_daemon::Settings& settings = parsed.settings;
   command_line::Frame frame("compute-domain-daemon", settings);
   if (settings.command == imex_daemon::Command::kRun) {

@@ -156,7 +156,6 @@ ImexReport ReportOf(const DaemonIdentity& self, const DaemonObservation& observe
   ImexReport report = {.index = process.index.value_or(-1),
                        .state = std::string(process.runs ? imex::kUnknown : api::kImexEnded),
                        .started = process.started,
-                       .boot = self.boot_id,
                        .restarts = std::max(0, process.runs ? process.ends : process.ends - 1),
                        .in_use = process.in_use};
   if (!process.runs || !observed.answers) return report;

@@ -248,11 +248,11 @@ def test_REV3_X14_a_plugin_without_the_capability_to_chroot_gives_no_channel(plu
     assert device.startswith(f"k8s.{DRIVER}/claim=")
 
 
-def test_what_masks_the_drivers_files_in_its_container_is_removed_at_the_start(plugin):
+def test_what_hides_the_drivers_files_is_removed_at_the_start_and_the_mask_of_its_parameters_stays(plugin):
     plugin.run_with(within=plugin.mask(), devices=False)
     mounts = [line.split()[4] for line in (plugin.process / "mountinfo").read_text().splitlines()]
-    assert [path for path in mounts if path.startswith("/proc/d")] == ["/proc/driver", "/proc/devices"]
-    assert (plugin.process / "root/proc/driver/nvidia/params").read_text() == "ModifyDeviceFiles: 1\n"
+    assert [path for path in mounts if path.startswith("/proc/d")] == ["/proc/driver", "/proc/driver/nvidia/params", "/proc/devices"]
+    assert (plugin.process / "root/proc/driver/nvidia/params").read_text() == "ModifyDeviceFiles: 0\n"
     assert re.search('Unmounted a file.*file="/proc/driver/nvidia/capabilities"', plugin.log())
 
 

@@ -130,17 +130,6 @@ void AddNodeNames(const Children& children, std::set<std::string>& names) {
 // Replaces the start time of a pod that was not ready. Differs from every start time.
 constexpr const char* kDown = "down";
 
-// Returns whether the daemon last reported in another boot of its node, and its container has not
-// started since.
-bool ReportedBeforeReboot(const api::DaemonPod& pod,
-                          const std::map<std::string, api::Node>& nodes) {
-  const auto node = nodes.find(pod.node);
-  if (node == nodes.end() || node->second.boot_id.empty() || !pod.imex) return false;
-  const api::ImexReport& report = *pod.imex;
-  return !report.boot.empty() && report.boot != node->second.boot_id &&
-         pod.started <= report.started;
-}
-
 }  // namespace
 
 Cache::DriverNamespace::DriverNamespace(std::string name, Cache& cache, base::Logger& logger)
@@ -402,11 +391,10 @@ void Cache::AddReboots(Observed& observed) const {
   before_reboot_.With([&](const auto& pods) {
     for (api::DaemonPod& pod : observed.children.daemon_pods) {
       const auto it = pods.find(pod.meta.uid);
-      const bool was_seen = it != pods.end();
-      if (!was_seen && !ReportedBeforeReboot(pod, observed.nodes)) continue;
+      if (it == pods.end()) continue;
       pod.ready = false;
       // The kubelet has reported the pod since, and `trouble` is the cause.
-      if ((!was_seen || it->second == kDown) && !pod.trouble.empty()) continue;
+      if (it->second == kDown && !pod.trouble.empty()) continue;
       observed.rebooted.insert(pod.node);
     }
   });

@@ -259,50 +259,6 @@ TEST_F(Reboot, F7_PodThatItsKubeletWroteSinceIsOfTheNewBoot) {
   EXPECT_FALSE(IsRebooted());
 }
 
-// Another process saw it, or none.
-class RebootBefore : public Reboot {
- protected:
-  void Show(const std::string& boot, const std::string& reported_at, const std::string& started,
-            const std::string& trouble = "") {
-    api::DaemonPod pod = Before().children.daemon_pods[0];
-    pod.started = started;
-    pod.ready = trouble.empty();
-    pod.trouble = trouble;
-    pod.controller_writes = true;
-    pod.imex = {.state = "READY", .started = reported_at, .boot = boot};
-    world_.server.Put(Store(pod));
-    (void)Changed();
-  }
-  const std::string kBoot = Before().nodes.at("node-0").boot_id;
-};
-
-TEST_F(RebootBefore, ReportOfAnotherBoot_TellsIt_UntilTheContainerStarts) {
-  const std::string then = "2026-01-01T11:00:00Z";
-  Show("another", then, then);
-  EXPECT_TRUE(IsRebooted());
-  EXPECT_FALSE(PodLooksReady());
-  Show("another", then, "");
-  EXPECT_TRUE(IsRebooted()) << "its container has yet to start";
-  Show("another", then, "2026-01-01T11:00:01Z");
-  EXPECT_FALSE(IsRebooted()) << "it has yet to report";
-  EXPECT_TRUE(PodLooksReady());
-}
-
-TEST_F(RebootBefore, ReportOfThisBoot_OrOfAnUnknownOne_TellsNothing) {
-  const std::string then = "2026-01-01T11:00:00Z";
-  for (const std::string& boot : {kBoot, std::string()}) {
-    Show(boot, then, then);
-    EXPECT_FALSE(IsRebooted()) << boot;
-    EXPECT_TRUE(PodLooksReady()) << boot;
-  }
-}
-
-TEST_F(RebootBefore, K3_DaemonThatCrashesAfterIt_IsToldByItsOwnWords) {
-  Show("another", "2026-01-01T11:00:00Z", "", "CrashLoopBackOff: no CDI device");
-  EXPECT_FALSE(IsRebooted());
-  EXPECT_FALSE(PodLooksReady());
-}
-
 TEST_F(Reboot, ItIsOverWhenThePodIsGone) {
   RebootNode();
   (void)Changed();

@@ -62,6 +62,24 @@ std::map<kube::Uid, std::optional<TimePoint>> FindUnready(const Observed& observ
   return unready;
 }
 
+// A process that did not see a reboot knows it from the reason that status has.
+std::set<std::string> FindRebootedBefore(const Observed& observed) {
+  if (!observed.domain) return {};
+  const api::DomainStatus& status = observed.domain->status;
+  const bool is_first_look = observed.memory.rendered.daemon_set.empty();
+  const kube::Condition* said = status.Find(api::kConditionMembersReady);
+  const bool is_said = said != nullptr && said->reason == api::kReasonNodeRebooted;
+  std::set<std::string> rebooted;
+  for (const api::Member& member : status.nodes) {
+    const bool was = observed.memory.rebooted_before.contains(member.node);
+    if (!member.ready && (was || (is_first_look && is_said))) rebooted.insert(member.node);
+  }
+  for (const api::DaemonPod& pod : observed.children.daemon_pods) {
+    if (pod.ready || !pod.trouble.empty()) rebooted.erase(pod.node);
+  }
+  return rebooted;
+}
+
 // A conflict ends as soon as the cache is newer.
 constexpr base::BackoffPolicy kConflict = {.first = std::chrono::milliseconds(5),
                                            .most = std::chrono::seconds(1)};
@@ -210,6 +228,7 @@ Memory NextMemory(const Observed& observed, const Instant& instant) {
   next.leaving_since = FindLeaving(observed, before.leaving_since, now);
   next.unready_since = FindUnready(observed, now);
   next.phases = FindPhases(observed, before.phases, instant);
+  next.rebooted_before = FindRebootedBefore(observed);
   next.lost_for_long.clear();
   for (const auto& [node, since] : next.lost_since) {
     if (now - since >= kLostForLong) next.lost_for_long.insert(node);

@@ -306,5 +306,38 @@ TEST(NextMemory, NodeThatIsNotReady_IsLostForLongAfterFiveMinutes) {
   EXPECT_FALSE(UntilLostForLong(Memory(), Time()));
 }
 
+// ---- Reboots that another process saw.
+
+Observed Rebooted() {
+  Observed observed = fixtures::Converged();
+  for (api::Member& member : observed.domain->status.nodes) member.ready = false;
+  fixtures::ConditionOf(observed.domain->status, "MembersReady").reason = "NodeRebooted";
+  for (api::DaemonPod& pod : observed.children.daemon_pods) pod.ready = false;
+  return observed;
+}
+
+TEST(NextMemory, T5_ProcessThatDidNotSeeAReboot_KnowsAllMembersOfIt_UntilTheyAreReady) {
+  using Nodes = std::set<std::string>;
+  Observed observed = Rebooted();
+  observed.memory = NextMemory(observed, At());
+  EXPECT_EQ(observed.memory.rebooted_before, (Nodes{"node-0", "node-1"}));
+  observed.children.daemon_pods[0].ready = true;
+  observed.children.daemon_pods[1].trouble = "CrashLoopBackOff";
+  observed.memory = NextMemory(observed, At());
+  EXPECT_EQ(observed.memory.rebooted_before, Nodes());
+  // Not at a later look.
+  observed.children = Rebooted().children;
+  EXPECT_EQ(NextMemory(observed, At()).rebooted_before, Nodes());
+}
+
+TEST(NextMemory, T5_ReasonOfAnotherKind_TellsNoReboot) {
+  Observed observed = Rebooted();
+  fixtures::ConditionOf(observed.domain->status, "MembersReady").reason = "MembersNotReady";
+  EXPECT_TRUE(NextMemory(observed, At()).rebooted_before.empty());
+  observed = Rebooted();
+  observed.domain->status.nodes[0].ready = true;
+  EXPECT_EQ(NextMemory(observed, At()).rebooted_before, std::set<std::string>{"node-1"});
+}
+
 }  // namespace
 }  // namespace compute_domain

@@ -114,7 +114,6 @@ OwnDaemon StartOwnDaemon(const Turn& turn, const PodRun& run, const Daemon& daem
                    .ip = run.ip,
                    .pod = run.key,
                    .pod_uid = run.uid,
-                   .boot_id = turn.node.boot_id,
                    .nodes_max = daemon.members_max}};
 }
 

@@ -60,7 +60,9 @@ Trouble TroubleOf(const StatusInput& input, const Member& member) {
   const auto occupied = input.explanation.occupied.find(member.node);
   if (occupied != input.explanation.occupied.end()) return {api::kReasonNodeHeld, occupied->second};
   if (member.ready) return {};
-  if (observed.rebooted.contains(member.node)) return {api::kReasonNodeRebooted, ""};
+  const bool has_rebooted = observed.rebooted.contains(member.node) ||
+                            observed.memory.rebooted_before.contains(member.node);
+  if (has_rebooted) return {api::kReasonNodeRebooted, ""};
   if (Trouble passing = FindPassing(input, member); !passing.reason.empty()) return passing;
   if (is_known) {
     if (node->second.unschedulable) return {api::kReasonNodeDrained, "cordoned"};
