@@ -148,7 +148,8 @@ class Maker {
   }
 
   void MakeMember(int i) {
-    const std::size_t place = static_cast<std::size_t>(number_ * kMembers + i);
+    const std::size_t place =
+        static_cast<std::size_t>(number_) * kMembers + static_cast<std::size_t>(i);
     Value node = nodes_[place];
     const std::string name = node["metadata"]["name"].AsString();
     const std::string id = node["metadata"]["labels"][api::kNodeCliqueLabel].AsString();

@@ -144,6 +144,7 @@ Times TimesOf(std::span<const AuditEvent> events, std::string_view user,
 
 std::vector<std::string> NamesOf(const std::string& prefix, int count) {
   std::vector<std::string> names;
+  names.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) names.push_back(prefix + std::to_string(i));
   return names;
 }
