@@ -9,12 +9,12 @@ cd "$repo"
 build=build/asan
 # What decides, by folder: none can be forgotten.
 core=controller/compute_domain
-mapfile -t planner < <(ls "$core"/{next_memory,planner}.cc && find "$core"/{model,rules,status} -name '*.cc' ! -name '*_test.cc' ! -path "$core/status/events.cc" \
+mapfile -t planner < <(ls "$core"/plan/{next_memory,planner}.cc && find "$core"/{model,rules,status} -name '*.cc' ! -name '*_test.cc' ! -path "$core/status/events.cc" \
   ! -path "$core/status/debug_page.cc" | sort)
-planner_tests=("$core"/{tests,model/tests,rules/tests,status/tests,threads_tests})
-# Of the last, what is about the planner: that the controller's own tests pass through it shows nothing of it.
-own=$(sed -nE 's/^TEST(_F|_P)?\( *(\w+),.*/\2.*:*\/\2.*/p' "$core"/{concerns,deletion_requests,freshness,missing_daemons,orphans,repetition,unread_kinds,write_outcomes}_test.cc | sort -u | paste -sd:)
-declare -A cases=(["$core/threads_tests"]=$own)
+planner_tests=("$core"/{plan/tests,model/tests,rules/tests,status/tests,pass/threads_tests,threads_tests})
+# Of the last two, what is about the planner: that the controller's own tests pass through it shows nothing of it.
+own=$(sed -nE 's/^TEST(_F|_P)?\( *(\w+),.*/\2.*:*\/\2.*/p' "$core"/freshness_test.cc "$core"/pass/{concerns,deletion_requests,missing_daemons,orphans,repetition,unread_kinds,write_outcomes}_test.cc | sort -u | paste -sd:)
+declare -A cases=(["$core/pass/threads_tests"]=$own ["$core/threads_tests"]=$own)
 mapfile -t oracles < <(find test/simulation/{oracles,plugin} -name '*oracles.cc' | sort)
 oracles+=(test/simulation/oracles/end_state.cc)
 oracle_tests=(test/simulation/{oracles,plugin}/tests)

@@ -867,6 +867,7 @@ TEST(DecideStatus, REV3_W4_MemberThatCannotStart_IsNamedAtOnce) {
             "MembersNotReady");
   EXPECT_EQ(reason([](Observed& o) { o.fabric_errors["node-1"] = "gpu-3"; }), "FabricError");
   EXPECT_EQ(reason([](Observed& o) { o.rebooted = {"node-1"}; }), "NodeRebooted");
+  EXPECT_EQ(reason([](Observed& o) { o.memory.rebooted_before = {"node-1"}; }), "NodeRebooted");
   EXPECT_EQ(reason([](Observed& o) { o.nodes["node-1"].ready = false; }), "NodeLost");
   EXPECT_EQ(reason([](Observed& o) {
               api::DaemonPod& pod = o.children.daemon_pods[1];
