@@ -2,16 +2,19 @@
 
 #include <algorithm>
 #include <array>
-#include <cassert>
 #include <optional>
 #include <sstream>
 
+#include "pkg/base/check.h"
 #include "pkg/base/did_you_mean.h"
+#include "pkg/base/text.h"
 #include "pkg/json/utf8.h"
 
 namespace api {
 
 namespace {
+
+using base::ParseGoBool, base::Trim;
 
 constexpr std::size_t kQuotedMax = 80;
 
@@ -58,23 +61,6 @@ constexpr auto kOfDomains = std::to_array<DomainGate>({
     {.name = "SeamlessUpgrades", .by_default = false},
 });
 
-std::string_view Trim(std::string_view text) {
-  constexpr std::string_view kSpaces = " \t\r\n";
-  const std::size_t begin = text.find_first_not_of(kSpaces);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kSpaces) + 1 - begin);
-}
-
-// The forms that Go's strconv.ParseBool accepts, as NVIDIA's programs do.
-std::optional<bool> BoolOf(std::string_view text) {
-  constexpr auto kTrue = std::to_array<std::string_view>({"1", "t", "T", "true", "TRUE", "True"});
-  constexpr auto kFalse =
-      std::to_array<std::string_view>({"0", "f", "F", "false", "FALSE", "False"});
-  if (std::ranges::find(kTrue, text) != kTrue.end()) return true;
-  if (std::ranges::find(kFalse, text) != kFalse.end()) return false;
-  return {};
-}
-
 bool IsKnown(std::string_view name) {
   return std::ranges::find(kNotOfDomains, name) != kNotOfDomains.end() ||
          std::ranges::find(kOfDomains, name, &DomainGate::name) != kOfDomains.end();
@@ -98,8 +84,9 @@ base::Result<FeatureGates> FeatureGates::Read(const std::string& text) {
     if (gate.empty()) continue;
     const std::size_t equals = gate.find('=');
     const std::string_view name = Trim(gate.substr(0, equals));
-    const std::optional<bool> value =
-        equals == std::string_view::npos ? std::nullopt : BoolOf(Trim(gate.substr(equals + 1)));
+    const std::optional<bool> value = equals == std::string_view::npos
+                                          ? std::nullopt
+                                          : ParseGoBool(Trim(gate.substr(equals + 1)));
     if (name.empty() || !value) {
       const std::string form = name.empty() ? "NAME" : json::OneLine(name, kQuotedMax);
       return base::Invalid("feature gate \"" + json::OneLine(gate, kQuotedMax) + "\" must be " +
@@ -112,7 +99,7 @@ base::Result<FeatureGates> FeatureGates::Read(const std::string& text) {
 
 bool FeatureGates::IsOn(std::string_view name) const {
   const auto* const gate = std::ranges::find(kOfDomains, name, &DomainGate::name);
-  assert(gate != kOfDomains.end());
+  CHECK(gate != kOfDomains.end());
   for (const std::string_view by :
        {name, std::string_view(gate->by_default ? "AllBeta" : "AllAlpha")}) {
     if (const auto found = set_.find(by); found != set_.end()) return found->second;

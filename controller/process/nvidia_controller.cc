@@ -1,11 +1,10 @@
 #include "controller/process/nvidia_controller.h"
 
-#include <algorithm>
-#include <array>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "pkg/base/text.h"
 #include "pkg/kube/api/resource.h"
 #include "pkg/kube/client/request.h"
 
@@ -70,12 +69,6 @@ std::string ValueOf(json::View container, const Setting& setting) {
   return std::string(value);
 }
 
-// As Go's strconv.ParseBool.
-bool IsTrue(std::string_view value) {
-  constexpr auto kTrue = std::to_array<std::string_view>({"1", "t", "T", "true", "TRUE", "True"});
-  return std::ranges::find(kTrue, value) != kTrue.end();
-}
-
 bool WantsPods(json::View deployment) {
   return deployment["spec"]["replicas"].AsInt().value_or(1) > 0;
 }
@@ -95,7 +88,7 @@ NvidiaController Judge(json::View deployment, json::View container, const kube::
   NvidiaController found;
   found.deployment = {.ns = std::string(meta["namespace"].AsString()),
                       .name = std::string(meta["name"].AsString())};
-  const bool elects = IsTrue(ValueOf(container, kEnabled));
+  const bool elects = base::ParseGoBool(ValueOf(container, kEnabled)).value_or(false);
   if (elects) {
     found.lease = {.ns = ValueOf(container, kLeaseNamespace),
                    .name = ValueOf(container, kLeaseName)};

@@ -8,22 +8,17 @@
 #include <string_view>
 #include <system_error>
 
+#include "pkg/base/text.h"
+
 namespace http {
 namespace {
 
 constexpr std::int64_t kSecondsMax = 120;
 
-std::string_view Trim(std::string_view text) {
-  constexpr std::string_view kBlank = " \t\r\n";
-  const std::size_t first = text.find_first_not_of(kBlank);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
-}
-
 }  // namespace
 
 std::optional<std::chrono::seconds> ParseRetryAfter(const std::string& value, std::time_t now) {
-  const std::string_view text = Trim(value);
+  const std::string_view text = base::Trim(value);
   std::int64_t seconds = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
   const bool is_number = !text.empty() && end == text.data() + text.size();

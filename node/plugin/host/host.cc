@@ -9,12 +9,13 @@
 #include "node/plugin/host/base_spec.h"
 #include "pkg/base/file.h"
 #include "pkg/base/number.h"
+#include "pkg/base/text.h"
 
 namespace plugin {
 
 namespace {
 
-using base::ErrorCode, base::Fail, base::Result, base::Unavailable;
+using base::ErrorCode, base::Fail, base::Result, base::Trim, base::Unavailable;
 
 constexpr std::size_t kTextMax = 64U << 10;
 constexpr const char* kChannels = "nvidia-caps-imex-channels";
@@ -110,12 +111,6 @@ std::string DriverMark(const HostPaths& paths) {
     mark += " " + std::to_string(number);
   }
   return mark + " " + *library;
-}
-
-std::string_view Trim(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(" \t\r\n");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
 }
 
 std::optional<std::int64_t> MajorOf(std::string_view devices, std::string_view name) {

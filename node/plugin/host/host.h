@@ -53,8 +53,6 @@ std::string DriverMark(const HostPaths& paths);
 // does not exist yet: retry soon. Returns kNotFound if the driver lacks something, or fails: retry.
 base::Result<Host> ReadHost(const HostPaths& paths, const HostNeeds& needs);
 
-// Returns the text without the white space around it.
-std::string_view Trim(std::string_view text);
 // Returns the major number of a character device in the text of /proc/devices. Empty if absent.
 std::optional<std::int64_t> MajorOf(std::string_view devices, std::string_view name);
 // Returns the device of a capability, from the text of its file. Returns an error if the text has

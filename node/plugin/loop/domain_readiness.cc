@@ -5,6 +5,7 @@
 #include "controller/api/names.h"
 #include "node/plugin/host/base_spec.h"
 #include "pkg/base/subprocess.h"
+#include "pkg/base/text.h"
 
 namespace plugin {
 
@@ -82,7 +83,7 @@ void DomainReadiness::PollHost() {
     const auto end = base::RunProgram(
         program, {.time = kHostTime, .output_bytes_max = kHostOutputMax}, state_.clock, stop);
     const bool is_ready = end && end->how == base::ProgramEnd::How::kExited && end->status == 0 &&
-                          Trim(end->output) == "READY";
+                          base::Trim(end->output) == "READY";
     state_.tasks.Post([this, is_ready] {
       polling_ = false;
       polled_ = is_ready;
