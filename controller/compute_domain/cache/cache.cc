@@ -247,7 +247,8 @@ void Cache::OnClaim(const std::shared_ptr<const api::ResourceClaim>& before,
                     const std::shared_ptr<const api::ResourceClaim>& after) {
   // Any user may name any domain in a claim.
   const bool has_waited = before && after && Waits(*before) && !after->node.empty() &&
-                          !after->admin_access && Concerns(*before, before->channel_domain);
+                          !after->admin_access &&
+                          Concerns(*before, NamespaceOf(before->channel_domain));
   if (allocated_ && has_waited) allocated_(*before);
   released_.With([&](auto& released) {
     const bool is_released =
@@ -352,9 +353,10 @@ Observed Cache::Read(const std::string& uid) const {
 // Any user may name any domain in a claim. A claim in another namespace counts only if it holds a
 // channel, which the domain's pods then lack.
 void Cache::TakeClaims(Observed& observed) const {
+  const std::string ns = NamespaceOf(observed.uid);
   for (auto& claim : claims_.CopiesByIndex(observed.uid)) {
     const bool holds_channel = claim.has_channel && !claim.consumers.empty();
-    if (holds_channel || Concerns(claim, observed.uid)) {
+    if (holds_channel || Concerns(claim, ns)) {
       observed.children.claims.push_back(std::move(claim));
     }
   }
@@ -362,14 +364,13 @@ void Cache::TakeClaims(Observed& observed) const {
 
 std::vector<std::string> Cache::DomainsConcernedBy(const api::ResourceClaim& claim) const {
   Keys uids = DomainsOf(claim);
-  std::erase_if(uids, [&](const std::string& uid) { return !Concerns(claim, uid); });
+  std::erase_if(uids, [&](const std::string& uid) { return !Concerns(claim, NamespaceOf(uid)); });
   return uids;
 }
 
-bool Cache::Concerns(const api::ResourceClaim& claim, const std::string& uid) const {
+bool Cache::Concerns(const api::ResourceClaim& claim, const std::string& domain_ns) const {
   const std::string& ns = claim.meta.key.ns;
-  const auto domains = domains_.KeysByIndex(uid);
-  return domains.empty() || domains.front().ns == ns ||
+  return domain_ns.empty() || domain_ns == ns ||
          std::ranges::any_of(driver_namespaces_, [&](const auto& one) { return one->ns == ns; });
 }
 

@@ -122,10 +122,10 @@ class Cache {
   void OnReboot(const api::Node& node);
   void TakeClaims(Observed& observed) const;
   std::vector<std::string> DomainsConcernedBy(const api::ResourceClaim& claim) const;
-  // Returns whether a change of the claim can concern the domain. The claim must be in the domain's
-  // namespace or in a driver namespace. A domain that the cache does not have may be in any
-  // namespace.
-  bool Concerns(const api::ResourceClaim& claim, const std::string& uid) const;
+  // Returns whether a change of the claim can concern a domain that it names. The claim must be in
+  // the domain's namespace or in a driver namespace. `domain_ns` is empty for a domain that the
+  // cache does not have: it may be in any namespace.
+  bool Concerns(const api::ResourceClaim& claim, const std::string& domain_ns) const;
   void AddCliqueSharers(Observed& observed) const;
   void AddReboots(Observed& observed) const;
 

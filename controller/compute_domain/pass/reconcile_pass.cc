@@ -220,9 +220,9 @@ bool ReconcilePass::MayStart(const Action& action) {
 bool ReconcilePass::MayReplace(const ReplaceDaemon& replace) {
   const MemoryChange begun =
       ReplacementBegan{.clique = replace.clique, .node = replace.node, .replaced = replace.uid};
-  std::size_t cliques = observed_.memory.replacements.size();
+  const std::size_t cliques = observed_.memory.replacements.size();
   const bool is_in_rollout = observed_.memory.replacements.contains(replace.clique);
-  const bool may = is_in_rollout || shared_.rollout().TryHold(observed_.uid, ++cliques);
+  const bool may = is_in_rollout || shared_.rollout().TryHold(observed_.uid, cliques + 1);
   if (may) Change(begun);
   waits_for_room_ = waits_for_room_ || !may;
   return may;
