@@ -233,8 +233,7 @@ void Write(const std::string& file, const std::vector<std::string>& objects,
   std::ofstream out(file);
   const kube::Resource& resource = options.resource;
   // As a reflector asks for them.
-  constexpr int kFirstPage = 50;
-  kube::PageLimit limit(options.page_size, kFirstPage);
+  kube::PageLimit limit(options.page_size, kube::PageLimit::kFirst);
   for (std::size_t i = 0; i < objects.size();) {
     const std::size_t end = std::min(objects.size(), i + static_cast<std::size_t>(limit.objects()));
     std::string page = R"({"kind":")" + resource.kind + R"(List","apiVersion":")" +

@@ -39,7 +39,6 @@ constexpr nanoseconds kCatchesUpWithin = seconds(1);
 constexpr std::chrono::minutes kProvenFor{5};
 constexpr nanoseconds kVeryShort = seconds(1);  // A watch that ends sooner, empty, has failed.
 constexpr nanoseconds kShort = seconds(2);
-constexpr int kFirstPage = 50;                // Half a megabyte of Nodes.
 constexpr int kEmptyWatchesMax = 3;           // Then the version counts as expired.
 constexpr int kShortWatchesMax = 3;           // Then the next ones start at most once a second.
 constexpr std::size_t kFrameMax = 16U << 20;  // etcd allows 1.5 MB. client-go reads 16 MiB, too.
@@ -68,7 +67,7 @@ Reflector::Reflector(ReflectorOptions options, ReflectorSink& sink, base::Random
       random_(random),
       logger_(logger),
       resource_(options_.resource),
-      page_(options_.page_size, kFirstPage) {}
+      page_(options_.page_size, PageLimit::kFirst) {}
 
 Reflector::Next Reflector::Poll(TimePoint now) {
   Next next;

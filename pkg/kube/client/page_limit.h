@@ -14,6 +14,9 @@ namespace kube {
 
 class PageLimit {
  public:
+  // For a collection whose objects may be of any size: half a megabyte of Nodes.
+  static constexpr int kFirst = 50;
+
   explicit PageLimit(int most) : PageLimit(most, most) {}
   // `first` is for the first page, while the size of the objects is not known.
   PageLimit(int most, int first) : most_(most), objects_(std::min(most, first)) {}
