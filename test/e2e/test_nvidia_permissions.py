@@ -76,8 +76,8 @@ def test_domain_works_and_ends_with_the_permissions_of_nvidias_chart(chart):
 def test_each_missing_permission_is_logged_once_with_what_it_costs(chart):
     chart.first_life()
     log = chart.cluster.controller_log()
-    patterns = [rf'Continuing without a permission.*right="{right}".*cost='
-                for right in ("patch computedomains", "patch computedomains/status", "delete computedomaincliques")]
+    patterns = [rf'Continuing without a permission.*permission="{permission}".*cost='
+                for permission in ("patch computedomains", "patch computedomains/status", "delete computedomaincliques")]
     patterns += [rf'Cannot list a resource.*resource="{name}\.resource\.k8s\.io.*; without it '
                  for name in ("resourceclaims", "resourceslices")]
     patterns += ["Events were lost"]
