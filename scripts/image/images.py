@@ -7,7 +7,8 @@ FETCHED = (
     "libcurl4-openssl-dev", "rapidjson-dev", "libssl-dev", "libspdlog-dev", "libfmt-dev", "libsystemd-dev",
     "libyaml-cpp-dev", "libexpected-dev", "prometheus-cpp-dev", "libmicrohttpd-dev", "libcli11-dev",
     "libgrpc++-dev", "libprotobuf-dev",
-    "libstdc++6", "libc6", "base-files", "ca-certificates", "bash", "coreutils", "findutils", "mount", "sed",
+    "libstdc++6", "libc6", "base-files", "ca-certificates", "bash", "coreutils", "dash",
+    "findutils", "mount", "procps", "sed",
 )
 
 # What apt treats as installed, by what it provides, because nothing of it is needed: the C library to build with
@@ -61,6 +62,8 @@ IMAGES = {
         files=_FILES_OF_ALL | {
             "libc6": ("usr/lib*", "etc/ld.so.conf.d/*"), "coreutils": ("usr/bin/*", "usr/sbin/chroot", "usr/lib*"),
             "bash": ("usr/bin/*",), "findutils": ("usr/bin/*",), "sed": ("usr/bin/*",),
+            # For `kubectl exec POD -- sh`, and a signal from there.
+            "dash": ("usr/bin/*",), "procps": ("usr/bin/kill",),
             # NVIDIA's chart masks a file of the driver by it (maskNvidiaDriverParams), and goes on if it is not there.
             "mount": ("usr/bin/mount",),
         },

@@ -78,9 +78,10 @@ what_the_plugin_hands_to_daemons_is_there() {
 
 scripts_of_a_node_find_what_they_call() {
   local program
-  for program in bash ln find head date sleep env basename ls cp sed cat rm mkdir readlink stat tail; do
+  for program in bash ln find head date sleep env basename ls cp sed cat rm mkdir readlink stat tail kill; do
     in_image /usr/bin/env PATH=/usr/bin bash -c "type -P $program && $program --version" || { echo "no $program"; return 1; }
   done
+  in_image /usr/bin/env PATH=/usr/bin sh -c 'kill -s 0 $$' || { echo "no sh, or no kill"; return 1; }
 }
 
 # By one list, or the one waits for ever where the other works.
@@ -141,7 +142,7 @@ the_sbom_lists_each_package() {
   for one in "$rootfs"/var/lib/dpkg/status.d/*; do
     jq -e --arg name "${one##*/}" 'any(.packages[]; .name == $name)' "$layout.$architecture.spdx.json" >/dev/null || { echo "$one"; return 1; }
   done
-  for one in libc6 bash coreutils findutils sed libgrpc++1.51 libgrpc29 libprotobuf32 libgrpc++-dev; do [[ -s $rootfs/usr/share/doc/$one/copyright ]] || { echo "$one"; return 1; }; done
+  for one in libc6 bash dash procps coreutils findutils sed libgrpc++1.51 libgrpc29 libprotobuf32 libgrpc++-dev; do [[ -s $rootfs/usr/share/doc/$one/copyright ]] || { echo "$one"; return 1; }; done
 }
 
 cases_in "$work/cases" "$@"
