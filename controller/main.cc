@@ -79,6 +79,17 @@ std::optional<kube::ClientConfig> WaitForConfig(const process::Context& context,
   return {};
 }
 
+std::string Summary(const settings::Settings& settings) {
+  std::string additional;
+  for (const std::string& ns : settings.additional_namespaces) {
+    additional += (additional.empty() ? "" : " ") + ns;
+  }
+  return command_line::Summary(
+      settings, {{"driverNamespace", settings.ns},
+                 {"additionalNamespaces", "[" + additional + "]"},
+                 {"maxNodesPerIMEXDomain", std::to_string(settings.nodes_per_imex_domain_max)}});
+}
+
 // Runs `release-finalizers`.
 base::Result<void> ReleaseFinalizers(const settings::Settings& settings,
                                      command_line::Frame& frame) {
@@ -115,7 +126,9 @@ int main(int argc, char** argv) {
                            {"revision", std::string(base::Revision())},
                            {"namespace", settings.ns},
                            {"image", settings.image},
-                           {"election", settings.Elects() ? "on" : "off"}});
+                           {"election", settings.Elects() ? "on" : "off"},
+                           {"settings", Summary(settings)},
+                           {"featureGates", settings.feature_gates.ToJson()}});
   command_line::SayUnused(settings.unused_flags, logger);
   api::LogIgnored(settings.IgnoredGates(), logger);
   if (settings.HasTwoWriters()) {

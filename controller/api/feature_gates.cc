@@ -9,6 +9,7 @@
 #include "pkg/base/did_you_mean.h"
 #include "pkg/base/text.h"
 #include "pkg/json/utf8.h"
+#include "pkg/json/value.h"
 
 namespace api {
 
@@ -105,6 +106,14 @@ bool FeatureGates::IsOn(std::string_view name) const {
     if (const auto found = set_.find(by); found != set_.end()) return found->second;
   }
   return gate->by_default;
+}
+
+std::string FeatureGates::ToJson() const {
+  json::Value all = json::Value::Object({});
+  for (const std::string_view name : kNotOfDomains) all[std::string(name)] = false;
+  for (const DomainGate& gate : kOfDomains) all[std::string(gate.name)] = IsOn(gate.name);
+  for (const auto& [name, value] : set_) all[json::OneLine(name, kQuotedMax)] = value;
+  return json::Serialize(all);
 }
 
 IgnoredGates FeatureGates::Ignored(bool imex_on_hosts) const {

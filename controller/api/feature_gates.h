@@ -36,6 +36,10 @@ class FeatureGates {
   // its default. REQUIRES: `name` is in the list of these gates.
   bool IsOn(std::string_view name) const;
 
+  // Returns all known gates, and the unknown ones that are set, with their values as one JSON
+  // object. Gates that change nothing of domains are false if they are not set.
+  std::string ToJson() const;
+
   // Returns the unknown gates, and those of domains with a value that cdom does not support.
   // If IMEX runs on the hosts, gates of daemons have no effect in NVIDIA's driver either.
   IgnoredGates Ignored(bool imex_on_hosts) const;

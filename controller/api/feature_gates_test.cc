@@ -84,6 +84,16 @@ TEST(FeatureGates, AllAlphaAndAllBeta_SetGatesThatAreNotNamed) {
   EXPECT_TRUE(FeatureGates::Read("AllAlpha=true")->IsOn("FabricManagerPartitioning"));
 }
 
+TEST(FeatureGates, Json_HasEachGateWithItsValue) {
+  const std::string json =
+      FeatureGates::Read("MPSSupport=true,ComputeDomainCliques=false,Later=true").value().ToJson();
+  for (const char* part :
+       {R"("MPSSupport":true)", R"("DynamicMIG":false)", R"("Later":true)",
+        R"("ComputeDomainCliques":false)", R"("IMEXDaemonsWithDNSNames":true)"}) {
+    EXPECT_NE(json.find(part), std::string::npos) << json;
+  }
+}
+
 TEST(FeatureGates, UnknownGates_AreIgnored) {
   EXPECT_EQ(Ignored("Later=true,DynamicMIG=true,Sooner=false"),
             (Settings{"Later=true", "Sooner=false"}));

@@ -10,8 +10,8 @@
 
 namespace compute_domain {
 
-// Logs an error of a domain once, and again when its message changes. Every retry logs at debug
-// level.
+// Logs an error of a domain once, and again when its message changes. Every retry logs at
+// LogLevel::kObjects.
 class ErrorLog {
  public:
   explicit ErrorLog(base::Logger& logger) : logger_(logger) {}
@@ -30,7 +30,8 @@ class ErrorLog {
       logger_.Error("Reconcile failed and is tried again",
                     {{"domain", name}, {"uid", uid}, {"err", error.message}});
     } else {
-      logger_.Debug("Reconcile failed", {{"domain", name}, {"uid", uid}, {"err", error.message}});
+      logger_.Log(base::LogLevel::kObjects, "Reconcile failed",
+                  {{"domain", name}, {"uid", uid}, {"err", error.message}});
     }
   }
   void Succeeded(const std::string& uid) {

@@ -29,8 +29,8 @@ void WarnOfUnlabelled(const std::vector<std::string>& driver_namespaces, http::T
     if (stop.stop_requested()) return;
     const base::Result<bool> is_labelled = IsLabelled(ns, transport);
     if (!is_labelled) {
-      logger.Debug("Cannot read the labels of a driver namespace",
-                   {{"namespace", ns}, {"err", is_labelled.error().message}});
+      logger.Log(base::LogLevel::kObjects, "Cannot read the labels of a driver namespace",
+                 {{"namespace", ns}, {"err", is_labelled.error().message}});
     } else if (!*is_labelled) {
       const std::string label = std::string(api::kDriverNamespaceLabel) + "=true";
       logger.Warning(

@@ -72,7 +72,8 @@ std::string CheckIdentity(http::Transport& transport, base::Logger& logger,
   if (stop.stop_requested()) return {};
   const base::Result<std::string> user = FindUser(transport);
   if (!user) {
-    logger.Debug("Cannot read the controller's own user", {{"err", user.error().message}});
+    logger.Log(base::LogLevel::kObjects, "Cannot read the controller's own user",
+               {{"err", user.error().message}});
     return {};
   }
   logger.Info("Known to the API server", {{"user", *user}});

@@ -28,6 +28,7 @@
 #include "pkg/base/uuid.h"
 #include "pkg/base/version.h"
 #include "pkg/http/curl_transport.h"
+#include "pkg/http/exchange_log.h"
 #include "pkg/http/gate.h"
 #include "pkg/json/value.h"
 #include "pkg/kube/client/request.h"
@@ -172,8 +173,11 @@ class ControllerProcess {
                                                  const http::Gate* gate = nullptr) {
     return std::make_unique<http::CurlTransport>(
         config_.endpoint, *config_.credentials, base::UserAgent(kProgram),
-        [this](const http::ExchangeReport& report) { metrics_.Exchanged(report); }, in_flight,
-        gate);
+        [this](const http::ExchangeReport& report) { Exchanged(report); }, in_flight, gate);
+  }
+  void Exchanged(const http::ExchangeReport& report) {
+    metrics_.Exchanged(report);
+    http::LogExchange(report, logger_);
   }
   void Watch(const std::stop_token& stop);
   void KeepLease(const std::stop_token& stop);
@@ -242,7 +246,7 @@ class ControllerProcess {
 
 void ControllerProcess::Watch(const std::stop_token& stop) {
   kube::WatchLoop loop(config_.endpoint, *config_.credentials, base::UserAgent(kProgram), clock_,
-                       [this](const auto& report) { metrics_.Exchanged(report); });
+                       [this](const auto& report) { Exchanged(report); });
   for (kube::Reflector& reflector : controller_.reflectors()) loop.Add(reflector);
   loop.Run(stop, [this] {
     controller_.Observe();

@@ -19,7 +19,7 @@ DaemonApiClient::DaemonApiClient(kube::ClientConfig config, const DaemonIdentity
       pods_(&api::DecodeDaemonPod, kube::kNoKeys, kube::OnAnyChange(on_change_), logger),
       clique_reflector_(kube::OneNamed(api::kComputeDomainCliques, self.CliqueKey()), cliques_,
                         random_, logger),
-      session_(std::move(config), kProgram, clock, 1) {}
+      session_(std::move(config), kProgram, clock, logger, 1) {}
 
 void DaemonApiClient::Watch(bool pod_too) {
   const auto on_turn = [this] {

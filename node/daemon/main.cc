@@ -38,14 +38,17 @@ base::Result<void> Run(const imex_daemon::Settings& settings, command_line::Fram
   // the kubelet may force that.
   frame.HandleSignals({SIGTERM, SIGINT}, {SIGCHLD}, command_line::Repeated::kIsIgnored);
   base::Logger& logger = frame.logger();
-  logger.Info("Starting", {{"version", std::string(base::Version())},
-                           {"revision", std::string(base::Revision())},
-                           {"domain", settings.domain_namespace + "/" + settings.domain_name},
-                           {"uid", settings.self.domain},
-                           {"clique", settings.self.clique},
-                           {"node", settings.self.node}});
+  logger.Info("Starting",
+              {{"version", std::string(base::Version())},
+               {"revision", std::string(base::Revision())},
+               {"domain", settings.domain_namespace + "/" + settings.domain_name},
+               {"uid", settings.self.domain},
+               {"clique", settings.self.clique},
+               {"node", settings.self.node},
+               {"settings", command_line::Summary(settings, {{"nodeName", settings.self.node}})},
+               {"featureGates", settings.feature_gates.ToJson()}});
   command_line::SayUnused(settings.unused_flags, logger);
-  api::LogIgnored(settings.ignored_gates, logger);
+  api::LogIgnored(settings.feature_gates.Ignored(false), logger);
   TRY(imex_daemon::EmptyScratch(settings.scratch_folders));
   imex_daemon::Programs programs;
   if (!settings.self.clique.empty()) programs = TRY(imex_daemon::Prepare(settings, Search()));

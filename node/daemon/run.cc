@@ -250,7 +250,7 @@ void DaemonProcess::TakeWritten(const WriteOrder& order, const Result<Written>& 
     const bool expected =
         error.code == base::ErrorCode::kConflict || error.code == base::ErrorCode::kAlreadyExists;
     if (expected || error.message == error_said_) {
-      logger_.Debug("Write failed, will retry", {{"err", error.message}});
+      logger_.Log(base::LogLevel::kObjects, "Write failed, will retry", {{"err", error.message}});
     } else {
       error_said_ = error.message;
       logger_.Error("Write failed, will retry", {{"err", error.message}});
@@ -259,6 +259,12 @@ void DaemonProcess::TakeWritten(const WriteOrder& order, const Result<Written>& 
   }
   error_said_.clear();
   if (order.write == Write::kReport) return OnReported(memory_, order.report, now);
+  if (order.write == Write::kLeave) {
+    // In the words of NVIDIA's daemon, by which tools look for it.
+    logger_.Info("Successfully removed daemon from clique " + self_.CliqueKey().name +
+                 " (from ComputeDomain " + settings_.domain_namespace + "/" +
+                 settings_.domain_name + ")");
+  }
   if (order.write != Write::kLabel) return OnWritten(memory_, order.write, written->version, now);
   OnLabelled(memory_, written->membership_writer, now, random_);
   logger_.Info(

@@ -16,9 +16,9 @@ using command_line::Add, command_line::Quoted;
 
 // Returns what is wrong with the gates. Empty if nothing is.
 std::string ReadGates(const std::string& text, Settings& settings) {
-  const auto gates = api::FeatureGates::Read(text);
+  auto gates = api::FeatureGates::Read(text);
   if (!gates) return "--feature-gates (FEATURE_GATES): " + gates.error().message;
-  settings.ignored_gates = gates->Ignored(false);
+  settings.feature_gates = *std::move(gates);
   return {};
 }
 

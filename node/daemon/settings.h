@@ -24,7 +24,7 @@ struct Settings : command_line::CommonSettings {
   DaemonIdentity self = {};
   std::string domain_name = {};  // Name of the ComputeDomain, for the log.
   std::string domain_namespace = "default";
-  api::IgnoredGates ignored_gates = {};
+  api::FeatureGates feature_gates = {};
 
   // Paths. The defaults match the controller's pod template.
   std::string folder = "/imexd";  // The IMEX configuration template, and the files made from it.

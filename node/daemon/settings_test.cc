@@ -158,9 +158,10 @@ TEST_F(DaemonSettings, GatesWithoutEffectAreIgnored) {
   Set("FEATURE_GATES", "ComputeDomainCliques=false,HostManagedIMEXDaemon=true,NewThing=true");
   const Parsed parsed = Parse({"run"});
   ASSERT_FALSE(parsed.exit) << parsed.exit->text;
-  ASSERT_EQ(parsed.settings.ignored_gates.size(), 2U);
-  EXPECT_EQ(parsed.settings.ignored_gates[0].Setting(), "NewThing=true");
-  EXPECT_EQ(parsed.settings.ignored_gates[1].Setting(), "ComputeDomainCliques=false");
+  const api::IgnoredGates ignored = parsed.settings.feature_gates.Ignored(false);
+  ASSERT_EQ(ignored.size(), 2U);
+  EXPECT_EQ(ignored[0].Setting(), "NewThing=true");
+  EXPECT_EQ(ignored[1].Setting(), "ComputeDomainCliques=false");
 }
 
 TEST_F(DaemonSettings, MalformedGateIsNamedWithItsFlag) {

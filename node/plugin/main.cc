@@ -38,6 +38,7 @@ void BlockSignals() {
   sigset_t ends;
   sigemptyset(&ends);
   for (const int signal : kEnds) sigaddset(&ends, signal);
+  sigaddset(&ends, SIGUSR2);
   pthread_sigmask(SIG_BLOCK, &ends, nullptr);
 }
 
@@ -77,17 +78,21 @@ std::unique_ptr<base::SerialExecutor> StartReader(const plugin::Settings& settin
 
 int Serve(const plugin::Settings& settings, command_line::Frame& frame) {
   base::Logger& logger = frame.logger();
-  logger.Info("Starting", {{"version", std::string(base::Version())},
-                           {"revision", std::string(base::Revision())},
-                           {"node", settings.node},
-                           {"namespace", settings.ns}});
+  logger.Info("Starting",
+              {{"version", std::string(base::Version())},
+               {"revision", std::string(base::Revision())},
+               {"node", settings.node},
+               {"namespace", settings.ns},
+               {"settings", command_line::Summary(settings, {{"nodeName", settings.node}})},
+               {"featureGates", settings.feature_gates.ToJson()}});
   command_line::SayUnused(settings.unused_flags, logger);
-  api::LogIgnored(settings.ignored_gates, logger);
+  api::LogIgnored(settings.IgnoredGates(), logger);
   // If devices are read from another file than the kernel's, so are the driver's files.
   if (settings.devices.empty()) plugin::UnmountProcMasks(logger);
   BlockSignals();  // In each thread: another one than the thread that handles them would take them.
   auto reader = StartReader(settings, logger);  // Before threads that must not have its rights.
-  frame.HandleSignals({kEnds.begin(), kEnds.end()});
+  frame.HandleSignals({kEnds.begin(), kEnds.end()}, {}, command_line::Repeated::kEndsAtOnce,
+                      "main.RunPlugin");
   return command_line::StatusOf(plugin::Run(settings, frame, std::move(reader)));
 }
 

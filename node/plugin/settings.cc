@@ -46,12 +46,12 @@ std::string ReadImex(const Given& given, const api::FeatureGates& gates, Setting
 }
 
 std::string ReadGatesAndImex(const Given& given, Settings& settings) {
-  const auto gates = api::FeatureGates::Read(given.gates);
+  auto gates = api::FeatureGates::Read(given.gates);
   if (!gates) return "--feature-gates (FEATURE_GATES): " + gates.error().message;
   if (std::string wrong = ReadImex(given, *gates, settings); !wrong.empty()) return wrong;
-  settings.ignored_gates = gates->Ignored(settings.host_managed);
   settings.crash_on_fabric_errors = gates->IsOn("CrashOnNVLinkFabricErrors");
   settings.partitions = gates->IsOn("FabricManagerPartitioning");
+  settings.feature_gates = *std::move(gates);
   return {};
 }
 

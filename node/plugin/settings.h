@@ -24,7 +24,9 @@ struct Settings : command_line::CommonSettings {
       {};  // UID of the plugin's own pod. If empty, names of sockets do not have it.
   bool host_managed = false;                                    // IMEX runs on the hosts.
   std::string imex_socket = "/etc/nvidia-imex/imex_ctrl.sock";  // Socket of the host's IMEX.
-  api::IgnoredGates ignored_gates = {};
+  api::FeatureGates feature_gates = {};
+  // Returns the feature gates that are set and have no effect.
+  api::IgnoredGates IgnoredGates() const { return feature_gates.Ignored(host_managed); }
   bool crash_on_fabric_errors = true;  // If false, GPUs outside of the fabric are ignored.
   bool partitions = false;             // GPUs outside of their node's partition are ignored, too.
   bool labels_clique = false;  // Whether the plugin labels the node with nvidia.com/gpu.clique.

@@ -160,13 +160,14 @@ TEST(PluginSettings, REV3_GateOfPartitionsIsServed) {
 
 TEST(PluginSettings, GatesWithoutEffectAreIgnored) {
   const auto ignored =
-      Good({"--feature-gates", "ComputeDomainCliques=false,Later=true"}).ignored_gates;
+      Good({"--feature-gates", "ComputeDomainCliques=false,Later=true"}).IgnoredGates();
   ASSERT_EQ(ignored.size(), 2U);
   EXPECT_EQ(ignored[0].Setting(), "Later=true");
   EXPECT_EQ(ignored[1].Setting(), "ComputeDomainCliques=false");
   EXPECT_TRUE(Good({"--imex-mode", "hostManaged", "--feature-gates",
                     "HostManagedIMEXDaemon=true,ComputeDomainCliques=false"})
-                  .ignored_gates.empty())
+                  .IgnoredGates()
+                  .empty())
       << "there are no daemons";
 }
 

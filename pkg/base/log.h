@@ -7,7 +7,16 @@
 
 namespace base {
 
-enum class LogLevel { kError, kWarning, kInfo, kDebug };
+// The first three are always written. The others are for whoever looks into a problem, and are
+// written from a verbosity on, which pkg/logging sets.
+enum class LogLevel {
+  kError,
+  kWarning,
+  kInfo,
+  kObjects,   // What is done with an object: a look at it, a write.
+  kWatches,   // Each list and watch that begins or ends.
+  kRequests,  // Each request to the API server, with its status and time.
+};
 
 // A key in lowerCamelCase and its value, as in Kubernetes' structured logs.
 struct LogField {
@@ -24,6 +33,8 @@ class Logger {
 
   virtual void Log(LogLevel level, std::string_view message,
                    std::initializer_list<LogField> fields) = 0;
+  // Returns false if Log() drops lines of this level, so that nobody builds fields for nothing.
+  virtual bool Writes(LogLevel /*level*/) const { return true; }
 
   void Error(std::string_view message, std::initializer_list<LogField> fields = {}) {
     Log(LogLevel::kError, message, fields);
@@ -33,9 +44,6 @@ class Logger {
   }
   void Info(std::string_view message, std::initializer_list<LogField> fields = {}) {
     Log(LogLevel::kInfo, message, fields);
-  }
-  void Debug(std::string_view message, std::initializer_list<LogField> fields = {}) {
-    Log(LogLevel::kDebug, message, fields);
   }
 };
 

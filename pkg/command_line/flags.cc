@@ -143,7 +143,8 @@ void AddKubeconfig(CLI::App& app, CommonSettings& settings) {
 
 void AddLogging(CLI::App& app, CommonSettings& settings) {
   Add(app, "-v,--v", "LOG_VERBOSITY", settings.verbosity,
-      "Log verbosity, 0 to 10. From 4 on, each action is logged (0)")
+      "Log verbosity, 0 to 10. 2 adds looks at objects and writes, 3 lists and watches, 6 requests "
+      "(0)")
       ->check(CLI::Range(0, 10));
   Add(app, "--logging-format", "LOGGING_FORMAT", settings.log_format,
       "Format of the log [text, json, journal, auto]. auto: the journal under systemd, otherwise "
@@ -153,6 +154,14 @@ void AddLogging(CLI::App& app, CommonSettings& settings) {
             settings.unused_flags);
   AddUnused(app, "--log-flush-frequency", "LOG_FLUSH_FREQUENCY", "Accepted and ignored, as 5s",
             CheckDuration, settings.unused_flags);
+}
+
+std::string Summary(const CommonSettings& settings, std::initializer_list<base::LogField> others) {
+  std::string text = "Verbosity: " + std::to_string(settings.verbosity);
+  for (const base::LogField& other : others) {
+    text.append(", ").append(other.key).append(": ").append(other.value);
+  }
+  return text;
 }
 
 void SayUnused(const std::vector<std::string>& flags, base::Logger& logger) {

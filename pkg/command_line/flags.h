@@ -35,6 +35,9 @@ void AddKubeconfig(CLI::App& app, CommonSettings& settings);
 // klog's other flags, which --help does not show. Adds the names of those that are given to
 // `unused_flags`.
 void AddLogging(CLI::App& app, CommonSettings& settings);
+// Returns the settings that NVIDIA's programs print when they start, as "Verbosity: 2, KEY: VALUE".
+std::string Summary(const CommonSettings& settings, std::initializer_list<base::LogField> others);
+
 void SayUnused(const std::vector<std::string>& flags, base::Logger& logger);
 
 // Returns a value in quotes, on one line, for an error message.

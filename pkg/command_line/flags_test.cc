@@ -151,5 +151,10 @@ TEST(Flags, ThoseOfKlogWithoutAnEffectAreTakenByFlagAndVariableAndEachIsToldOnce
   EXPECT_EQ(lines.said, (std::vector<std::string>{"--vmodule", "--log-flush-frequency"}));
 }
 
+TEST(Flags, Summary_HasVerbosityAndWhatTheProgramAdds) {
+  EXPECT_EQ(Summary({.verbosity = 6}, {{"nodeName", "a"}, {"additionalNamespaces", "[]"}}),
+            "Verbosity: 6, nodeName: a, additionalNamespaces: []");
+}
+
 }  // namespace
 }  // namespace command_line

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "pkg/base/environment.h"
+#include "pkg/base/version.h"
+#include "pkg/command_line/thread_dump.h"
 #include "pkg/logging/logger.h"
 
 namespace command_line {
@@ -19,7 +21,8 @@ int StatusOf(const base::Result<void>& ended) {
 }
 
 Frame::Frame(const char* program, const CommonSettings& settings, std::chrono::seconds patience)
-    : settings_(settings),
+    : program_(program),
+      settings_(settings),
       logger_(logging::MakeLogger({.format = *logging::ParseFormat(settings.log_format),
                                    .verbosity = settings.verbosity,
                                    .identifier = program},
@@ -29,18 +32,28 @@ Frame::Frame(const char* program, const CommonSettings& settings, std::chrono::s
   std::signal(SIGCHLD, SIG_DFL);  // If it were ignored, exit statuses of programs would be lost.
 }
 
-void Frame::HandleSignals(std::vector<int> ends, std::vector<int> wakes, Repeated repeated) {
+void Frame::HandleSignals(std::vector<int> ends, std::vector<int> wakes, Repeated repeated,
+                          std::string nvidias) {
   const auto wake = [this] { tasks_.Wake(); };
   const auto end = [this] {
     stop_.request_stop();
     tasks_.Wake();
   };
-  signals_ = command_line::HandleSignals({.ends = std::move(ends),
-                                          .end = end,
-                                          .wakes = std::move(wakes),
-                                          .wake = wake,
-                                          .repeated = repeated},
-                                         *logger_);
+  PrepareThreadDump();
+  signals_ =
+      command_line::HandleSignals({.ends = std::move(ends),
+                                   .end = end,
+                                   .wakes = std::move(wakes),
+                                   .wake = wake,
+                                   .dump = [this, nvidias = std::move(nvidias)] { Dump(nvidias); },
+                                   .repeated = repeated},
+                                  *logger_);
+}
+
+void Frame::Dump(const std::string& nvidias) {
+  std::string title = program_ + " " + std::string(base::Version());
+  if (!nvidias.empty()) title += ", which is " + nvidias + " in NVIDIA's driver";
+  DumpThreads(kThreadDump, title, *logger_);
 }
 
 base::Result<kube::ClientConfig> Frame::LoadConfig() {

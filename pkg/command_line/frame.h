@@ -20,6 +20,9 @@
 
 namespace command_line {
 
+// Where SIGUSR2 writes what each thread does: the file of NVIDIA's programs.
+constexpr const char* kThreadDump = "/tmp/goroutine-stacks.dump";
+
 // Prints the text of `exit`. Returns its status.
 int Print(const Exit& exit);
 // Prints the error, if any. Returns the exit status.
@@ -40,13 +43,18 @@ class Frame {
   std::stop_token stop() const { return stop_.get_token(); }
 
   // After this call, a signal in `ends` requests stop() and wakes tasks(), and a signal in `wakes`
-  // wakes tasks(). Call it before a thread is started.
+  // wakes tasks(). SIGUSR2 writes what each thread does to kThreadDump. Call it before a thread is
+  // started. `nvidias` is what a dump of NVIDIA's program says of the main thread, which tools look
+  // for; it may be empty.
   void HandleSignals(std::vector<int> ends, std::vector<int> wakes = {},
-                     Repeated repeated = Repeated::kEndsAtOnce);
+                     Repeated repeated = Repeated::kEndsAtOnce, std::string nvidias = {});
 
   base::Result<kube::ClientConfig> LoadConfig();
 
  private:
+  void Dump(const std::string& nvidias);
+
+  const std::string program_;
   const CommonSettings& settings_;
   const base::SystemClock clock_;
   const std::unique_ptr<base::Logger> logger_;

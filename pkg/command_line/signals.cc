@@ -22,6 +22,10 @@ void Handle(const std::stop_token& over, const sigset_t& heard, const Signals& s
     int signal = 0;
     sigwait(&heard, &signal);
     if (over.stop_requested()) return;
+    if (signal == SIGUSR2) {
+      signals.dump();
+      continue;
+    }
     if (std::ranges::count(signals.ends, signal) == 0) {
       signals.wake();
       continue;
@@ -42,6 +46,7 @@ std::jthread HandleSignals(Signals signals, base::Logger& logger) {
   sigemptyset(&heard);
   for (const int signal : signals.ends) sigaddset(&heard, signal);
   for (const int signal : signals.wakes) sigaddset(&heard, signal);
+  if (signals.dump) sigaddset(&heard, SIGUSR2);
   pthread_sigmask(SIG_BLOCK, &heard, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
   return std::jthread([heard, signals = std::move(signals), &logger](const std::stop_token& over) {

@@ -20,12 +20,13 @@ struct Signals {
   std::function<void()> end;
   std::vector<int> wakes = {};
   std::function<void()> wake = {};
+  std::function<void()> dump = {};  // For SIGUSR2.
   Repeated repeated = Repeated::kEndsAtOnce;
 };
 
-// Starts a thread that calls `end` once and `wake` for each signal, until the returned thread is
-// destroyed. Blocks the signals in the calling thread, and in threads that it starts later, so call
-// it before any other thread starts. Ignores SIGPIPE.
+// Starts a thread that calls `end` once, and `wake` or `dump` for each signal, until the returned
+// thread is destroyed. Blocks the signals in the calling thread, and in threads that it starts
+// later, so call it before any other thread starts. Ignores SIGPIPE.
 std::jthread HandleSignals(Signals signals, base::Logger& logger);
 
 }  // namespace command_line

@@ -23,6 +23,7 @@ class SignalsTest : public testing::Test {
                           .end = [this] { Count(ended_); },
                           .wakes = {SIGUSR1},
                           .wake = [this] { Count(woken_); },
+                          .dump = [this] { Count(dumped_); },
                           .repeated = repeated},
                          logger_);
   }
@@ -39,6 +40,7 @@ class SignalsTest : public testing::Test {
   kube::NoLog logger_;
   std::atomic<int> ended_ = 0;
   std::atomic<int> woken_ = 0;
+  std::atomic<int> dumped_ = 0;
 
  private:
   sigset_t before_ = {};
@@ -60,6 +62,14 @@ TEST_F(SignalsTest, ProcessIsWokenAsOftenAsItIsAskedTo) {
   kill(getpid(), SIGUSR1);
   woken_.wait(1);
   EXPECT_EQ(ended_, 0);
+}
+
+TEST_F(SignalsTest, SIGUSR2AsksForADumpAndEndsNothing) {
+  const std::jthread handler = Handle();
+  kill(getpid(), SIGUSR2);
+  dumped_.wait(0);
+  EXPECT_EQ(ended_, 0);
+  EXPECT_EQ(woken_, 0);
 }
 
 TEST_F(SignalsTest, REV3_N21_RepeatedSignalMayBeIgnored) {

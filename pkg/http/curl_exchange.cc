@@ -128,6 +128,7 @@ ExchangeReport CurlExchange::Report() const {
   curl_easy_getinfo(easy_.get(), IsStream() ? CURLINFO_STARTTRANSFER_TIME_T : CURLINFO_TOTAL_TIME_T,
                     &microseconds);
   return {.method = request_.method,
+          .path = request_.path,
           .status = status(),
           .took = std::chrono::microseconds(microseconds)};
 }

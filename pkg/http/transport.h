@@ -46,6 +46,7 @@ struct Response {
 // Report of an exchange at its end. An abandoned exchange sends none.
 struct ExchangeReport {
   Method method = Method::kGet;
+  std::string_view path = {};         // As in the request. Only valid during the call.
   int status = 0;                     // 0 if there was no reply.
   std::chrono::microseconds took{0};  // Until the first byte, for a stream.
 };

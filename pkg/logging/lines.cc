@@ -1,5 +1,6 @@
 #include "pkg/logging/lines.h"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <ctime>
@@ -21,7 +22,7 @@ struct LevelNames {
 const LevelNames& NamesOf(base::LogLevel level) {
   static constexpr std::array<LevelNames, 4> kNames = {
       {{'E', "error", "3"}, {'W', "warning", "4"}, {'I', "info", "6"}, {'D', "debug", "7"}}};
-  return kNames.at(static_cast<std::size_t>(level));
+  return kNames.at(std::min(static_cast<std::size_t>(level), kNames.size() - 1));
 }
 
 std::string LocalTime(base::Clock::WallTime time) {
@@ -38,7 +39,7 @@ std::string LocalTime(base::Clock::WallTime time) {
 std::string MessageWithFields(const Record& record) {
   std::string text = Escape(Clean(record.message));
   for (const base::LogField& field : record.fields) {
-    text += " " + Escape(Clean(field.key)) + "=\"" + Escape(Clean(field.value)) + "\"";
+    text += " " + Escape(Clean(field.key)) + "=" + Quote(Clean(field.value));
   }
   return text;
 }

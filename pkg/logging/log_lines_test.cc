@@ -35,7 +35,9 @@ TEST_F(LogLines, TextIsOneLineAsKlogWritesIt) {
       {LogLevel::kError, "E1121 03:22:51.001203 Done"},
       {LogLevel::kWarning, "W1121 03:22:51.001203 Done"},
       {LogLevel::kInfo, "I1121 03:22:51.001203 Done"},
-      {LogLevel::kDebug, "D1121 03:22:51.001203 Done"},
+      {LogLevel::kObjects, "D1121 03:22:51.001203 Done"},
+      {LogLevel::kWatches, "D1121 03:22:51.001203 Done"},
+      {LogLevel::kRequests, "D1121 03:22:51.001203 Done"},
   };
   for (const Row& row : rows) {
     EXPECT_EQ(TextLine({.level = row.level, .time = kTime, .message = "Done"}), row.want);
@@ -90,7 +92,7 @@ TEST_F(LogLines, JournalPrioritiesAreThoseOfSyslog) {
   EXPECT_EQ(priority(LogLevel::kError), "PRIORITY=3");
   EXPECT_EQ(priority(LogLevel::kWarning), "PRIORITY=4");
   EXPECT_EQ(priority(LogLevel::kInfo), "PRIORITY=6");
-  EXPECT_EQ(priority(LogLevel::kDebug), "PRIORITY=7");
+  EXPECT_EQ(priority(LogLevel::kObjects), "PRIORITY=7");
 }
 
 }  // namespace

@@ -54,5 +54,24 @@ TEST(LogText, EscapedTextIsOneLine) {
   EXPECT_EQ(Escape(std::string_view("\0", 1)), "\\x00");
 }
 
+TEST(LogText, QuotedTextShowsDoubleQuotesAsTheyAre) {
+  struct Row {
+    std::string text;
+    std::string want;
+  };
+  const std::vector<Row> rows = {
+      {"", R"("")"},
+      {"plain", R"("plain")"},
+      {R"(a\b)", R"("a\\b")"},
+      {R"(unknown field "x")", R"(`unknown field "x"`)"},
+      {R"({"MPSSupport":false})", R"(`{"MPSSupport":false}`)"},
+      // What could end the quotes, or the line, is escaped.
+      {R"("a` b="c")", R"("\"a` b=\"c\"")"},
+      {"\"a\"\nb", R"("\"a\"\nb")"},
+      {R"("a\")", R"("\"a\\\"")"},
+  };
+  for (const Row& row : rows) EXPECT_EQ(Quote(row.text), row.want);
+}
+
 }  // namespace
 }  // namespace logging

@@ -22,9 +22,10 @@ class TimedLogger : public base::Logger {
 
   void Log(base::LogLevel level, std::string_view message,
            std::initializer_list<base::LogField> fields) final {
-    if (level == base::LogLevel::kDebug && verbosity_ < kDebugVerbosity) return;
+    if (!Writes(level)) return;
     Write({.level = level, .time = clock_.Wall(), .message = message, .fields = fields});
   }
+  bool Writes(base::LogLevel level) const final { return VerbosityOf(level) <= verbosity_; }
   virtual void Write(const Record& record) = 0;
 
  private:
@@ -81,6 +82,22 @@ Format Resolve(Format format) {
 }
 
 }  // namespace
+
+int VerbosityOf(base::LogLevel level) {
+  switch (level) {
+    case base::LogLevel::kError:
+    case base::LogLevel::kWarning:
+    case base::LogLevel::kInfo:
+      return 0;
+    case base::LogLevel::kObjects:
+      return 2;
+    case base::LogLevel::kWatches:
+      return 3;
+    case base::LogLevel::kRequests:
+      return 6;
+  }
+  return 0;
+}
 
 std::optional<Format> ParseFormat(std::string_view text) {
   if (text == "auto") return Format::kAuto;

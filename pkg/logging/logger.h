@@ -21,8 +21,9 @@ enum class Format {
 // Parses "auto", "text", "json" or "journal". Empty for any other text.
 std::optional<Format> ParseFormat(std::string_view text);
 
-// As klog's -v: errors, warnings and infos are always logged, debug lines from this verbosity on.
-constexpr int kDebugVerbosity = 4;
+// Returns the verbosity (klog's -v) from which lines of a level are written: 0 for errors, warnings
+// and infos, 2 for objects, 3 for watches, 6 for requests.
+int VerbosityOf(base::LogLevel level);
 
 struct LoggerOptions {
   Format format = Format::kAuto;

@@ -27,16 +27,25 @@ class Lines {
   }
 };
 
-TEST(Logger, DebugLinesAreWrittenFromVerbosityFourAndTheOthersAlways) {
+TEST(Logger, VerbosityAddsObjectsThenWatchesThenRequests) {
+  using base::LogLevel;
+  struct Row {
+    int verbosity;
+    std::size_t lines;
+  };
   const base::ManualClock clock;
-  for (const int verbosity : {0, 3, 4, 9}) {
+  for (const auto [verbosity, count] :
+       std::vector<Row>{{0, 3}, {1, 3}, {2, 4}, {3, 5}, {5, 5}, {6, 6}, {10, 6}}) {
     const Lines lines;
     const auto logger = MakeLogger({.format = Format::kText, .verbosity = verbosity}, clock);
-    logger->Error("e");
-    logger->Warning("w");
-    logger->Info("i");
-    logger->Debug("d");
-    EXPECT_EQ(Lines::All().size(), verbosity < 4 ? 3U : 4U) << "-v=" << verbosity;
+    std::size_t told = 0;
+    for (const LogLevel level : {LogLevel::kError, LogLevel::kWarning, LogLevel::kInfo,
+                                 LogLevel::kObjects, LogLevel::kWatches, LogLevel::kRequests}) {
+      logger->Log(level, "A line", {});
+      told += logger->Writes(level) ? 1 : 0;
+    }
+    EXPECT_EQ(Lines::All().size(), count) << "-v=" << verbosity;
+    EXPECT_EQ(told, count) << "-v=" << verbosity;
   }
 }
 
@@ -66,7 +75,7 @@ TEST(Logger, BracesInATextAreNotAFormat) {
   logger->Info("{} %v", {{.key = "json", .value = R"({"a":{}} %v)"}});
   const std::vector<std::string> all = Lines::All();
   ASSERT_EQ(all.size(), 1U);
-  EXPECT_TRUE(all[0].ends_with(R"( {} %v json="{\"a\":{}} %v")")) << all[0];
+  EXPECT_TRUE(all[0].ends_with(R"( {} %v json=`{"a":{}} %v`)")) << all[0];
 }
 
 TEST(Logger, FormatsHaveNames) {

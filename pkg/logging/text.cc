@@ -1,5 +1,7 @@
 #include "pkg/logging/text.h"
 
+#include <algorithm>
+
 #include "pkg/json/utf8.h"
 
 namespace logging {
@@ -61,6 +63,15 @@ std::string Escape(std::string_view text) {
     }
   }
   return escaped;
+}
+
+std::string Quote(std::string_view text) {
+  const auto needs_escape = [](char c) {
+    return c == '`' || c == '\\' || static_cast<unsigned char>(c) < 0x20;
+  };
+  const bool has_quotes = text.find('"') != std::string_view::npos;
+  if (!has_quotes || std::ranges::any_of(text, needs_escape)) return '"' + Escape(text) + '"';
+  return '`' + std::string(text) + '`';
 }
 
 }  // namespace logging

@@ -19,4 +19,8 @@ std::string Clean(std::string_view text);
 // Returns `text` on one line, with quotation marks, backslashes and C0 controls escaped as in C.
 std::string Escape(std::string_view text);
 
+// Returns the text as a value in a line: in double quotes and escaped. A text with double quotes,
+// such as JSON, stands in back quotes as it is, if it can: so people find in it what they search.
+std::string Quote(std::string_view text);
+
 }  // namespace logging

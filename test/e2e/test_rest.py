@@ -1,6 +1,9 @@
-"""A controller that starts over a domain at rest has nothing to write."""
+"""A controller that starts over a domain at rest has nothing to write. What it logs, and says of its threads."""
 
+import os
+import pathlib
 import re
+import signal
 
 import pytest
 from cluster import ACCOUNT, Setup
@@ -52,3 +55,37 @@ def test_a_controller_at_any_log_level_writes_nothing_to_a_domain_at_rest(cluste
     eventually("the daemons' log level", level_of_daemons, "4")
     namespace.delete("pod", "rests")
     namespace.delete("computedomain", "rests")
+
+
+OF_LEVEL = {"Processing a ComputeDomain": 2, "Listing a resource": 3, "Watching a resource": 3, "Response verb=": 6}
+
+
+def test_each_log_level_adds_its_lines(cluster, namespace):
+    namespace.apply(domain("logged"))
+    for level in (0, 1, 2, 3, 5, 6):
+        cluster.run_controller("-v", str(level))
+        eventually(f"the controller at level {level} has looked at the domain", lambda: pass_is_over(cluster))
+        log = cluster.controller_log()
+        said = {words for words in OF_LEVEL if words in log}
+        assert said == {words for words, least in OF_LEVEL.items() if least <= level}, level
+        assert f"Verbosity: {level}, driverNamespace: {DRIVER}, additionalNamespaces: []" in log
+        assert '"MPSSupport":false' in log
+    # Neither a token nor what an object has in it.
+    assert not re.search("Bearer|Authorization|managedFields", log)
+    namespace.delete("computedomain", "logged")
+
+
+def test_a_controller_that_gets_sigusr2_says_where_each_thread_is_and_goes_on(cluster, namespace):
+    cluster.run_controller()
+    os.kill(cluster.controller.pid, signal.SIGUSR2)
+    eventually("the controller has written it", lambda: cluster.controller_says("Wrote what each thread does"))
+    text = pathlib.Path("/tmp/goroutine-stacks.dump").read_text()
+    assert text.startswith("compute-domain-controller ")
+    for function in ("kube::WatchLoop::Run(", "kube::BlockingQueue::Get"):
+        assert function in text
+    assert "it does not answer" not in text
+    assert cluster.controller.is_running()
+    # It still reads and writes.
+    namespace.apply(domain("after-the-dump"))
+    eventually("the domain is provided for", lambda: namespace.get("resourceclaimtemplate", "after-the-dump-channel"))
+    namespace.delete("computedomain", "after-the-dump")

@@ -109,6 +109,8 @@ void ReconcilePass::Begin() {
   std::erase_if(unseen_, [&](const auto& item) { return !is_unseen(item.second); });
   observed_ = shared_.Gather(observed_.uid);
   observed_.lacks_own_child = !unseen_.empty();
+  shared_.logger().Log(base::LogLevel::kObjects, "Processing a ComputeDomain",
+                       {{"domain", DomainName()}, {"uid", observed_.uid}});
   phase_ = Phase::kSteps;
   Decide();
 }
@@ -168,8 +170,8 @@ void ReconcilePass::StartStep(Step step) {
     } else if (replace != nullptr && !MayReplace(*replace)) {
       continue;
     } else if (IsWrite(action)) {
-      shared_.logger().Debug(
-          "Acting",
+      shared_.logger().Log(
+          base::LogLevel::kObjects, "Acting",
           {{"domain", DomainName()}, {"uid", observed_.uid}, {"action", Describe(action)}});
     }
     const auto* unlabel = std::get_if<RemoveNodeLabel>(&action);

@@ -63,7 +63,7 @@ PluginApiClient::PluginApiClient(kube::ClientConfig config, const std::string& n
       domain_reflector_({.resource = api::kComputeDomains}, domains_, random_, logger),
       node_reflector_(kube::OneNamed(kube::kNodes, {.name = node}), nodes_, random_, logger),
       slice_reflector_(SlicesOf(node), slices_, random_, logger),
-      session_(std::move(config), kProgram, clock, kQueues),
+      session_(std::move(config), kProgram, clock, logger, kQueues),
       watch_(session_.Watch({&domain_reflector_, &node_reflector_, &slice_reflector_},
                             [this] { OnTurn(); })) {}
 

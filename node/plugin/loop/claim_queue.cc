@@ -66,6 +66,9 @@ void ClaimQueue::Add(Operation operation, const std::vector<kubelet::ClaimName>&
                                                                 .batch = batch,
                                                                 .since = now,
                                                                 .called = state_.clock.Wall()});
+    const auto& noted = state_.checkpoint_file.checkpoint().claims;
+    const auto entry = noted.find(claim.uid);
+    request.was_aborted = entry != noted.end() && entry->second.state == ClaimState::kAborted;
     if (!cdi::IsFileSafe(claim.uid) || claim.name.empty() || claim.ns.empty()) {
       Answer(request, {.error = "the claim has no UID, name and namespace"});
     }
@@ -344,13 +347,18 @@ Result<void> ClaimQueue::Execute(ClaimRequest& request, const ClaimStep& step) {
               claims[uid].groups = completed.groups;
             });
           },
-          [&](const CheckpointAborted& aborted) {
-            return save([&](auto& claims) {
+          [&](const CheckpointAborted& aborted) -> Result<void> {
+            TRY(save([&](auto& claims) {
               CheckpointClaim& entry = claims[uid];
               entry.name = request.name.name;
               entry.ns = request.name.ns;
               Abort(entry, aborted, state_.clock.Wall());
-            });
+            }));
+            // In the words of NVIDIA's plugin, by which tools look for it. So are other lines with
+            // the claim in the sentence.
+            state_.logger.Info("Marked claim PrepareAborted in checkpoint: " + request.name.ns +
+                               "/" + request.name.name);
+            return {};
           },
           [](const auto&) { return Result<void>(); },
       },
@@ -373,7 +381,7 @@ void ClaimQueue::Fail(ClaimRequest& request, const base::Error& error) {
   request.next = state_.clock.Now() + request.backoff.Next(kBackoff);
   // The kubelet gets the error at the deadline.
   state_.logger.Log(
-      before == request.failed ? base::LogLevel::kDebug : base::LogLevel::kInfo,
+      before == request.failed ? base::LogLevel::kObjects : base::LogLevel::kInfo,
       "Processing a claim failed, will retry",
       {{"claim", request.name.ns + "/" + request.name.name}, {"err", request.failed}});
 }
@@ -393,18 +401,27 @@ void ClaimQueue::Answer(ClaimRequest& request, const AnswerKubelet& answer) {
     request.batch.reset();
     return;
   }
-  if (done) {
+  if (done && !prepares && request.was_aborted) {
+    state_.logger.Info("Unprepare noop: claim in PrepareAborted state: " + claim);
+  } else if (done) {
     state_.logger.Info(prepares ? "Prepared a claim" : "Unprepared a claim",
                        {{"claim", claim}, {"uid", request.name.uid}});
   } else {
     state_.logger.Log(level, prepares ? "Preparing a claim failed" : "Unpreparing a claim failed",
-                      {{"claim", claim}, {"uid", request.name.uid}, {"err", answer.error}});
+                      {{"claim", claim},
+                       {"uid", request.name.uid},
+                       {"err", answer.error},
+                       {"retry", answer.is_permanent ? "Permanent error, it will not help" : ""}});
   }
   state_.metrics.Ended(request.operation, done, state_.clock.Now() - request.since);
   took_back_ = took_back_ || (!prepares && done);
   const auto batch = std::exchange(request.batch, nullptr);
-  batch->answers[request.name.uid] =
-      prepares ? AnswerOf(answer) : kubelet::Answer{.error = answer.error};
+  kubelet::Answer to_kubelet = prepares ? AnswerOf(answer) : kubelet::Answer{.error = answer.error};
+  if (!done) {  // Begins as the error of NVIDIA's plugin does. It is in the pod's Event.
+    to_kubelet.error = std::string("error ") + (prepares ? "preparing" : "unpreparing") +
+                       " devices for claim " + claim + ":" + request.name.uid + ": " + answer.error;
+  }
+  batch->answers[request.name.uid] = std::move(to_kubelet);
   if (--batch->open == 0) batch->done(batch->answers);
 }
 

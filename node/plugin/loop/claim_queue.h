@@ -63,7 +63,8 @@ class ClaimQueue {
     bool domain_gone = false;
     bool is_overtaken = false;  // The kubelet has asked for the opposite since.
     bool is_answered = false;
-    bool restores = false;  // Nobody asked: files of a prepared claim were lost.
+    bool restores = false;     // Nobody asked: files of a prepared claim were lost.
+    bool was_aborted = false;  // When the kubelet asked.
     std::string logged_reason = {};
 
     bool is_withdrawn() const { return is_overtaken || batch->cancelled.stop_requested(); }

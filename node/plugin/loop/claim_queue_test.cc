@@ -73,6 +73,15 @@ class ClaimQueueTest : public testing::Test {
         cdi::Render({.kind = std::string(cdi::kClaimKind), .devices = {{.name = "x"}}})));
   }
   bool HasSpec() const { return fs::exists(settings_.cdi_folder + "/" + cdi::ClaimFile(kUid)); }
+  // Returns the error without its beginning, which is that of NVIDIA's plugin.
+  static std::string Cause(const std::string& error) {
+    for (const char* verb : {"preparing", "unpreparing"}) {
+      const std::string begin = std::string("error ") + verb + " devices for claim " + kClaim.ns +
+                                "/" + kClaim.name + ":" + kUid + ": ";
+      if (error.starts_with(begin)) return error.substr(begin.size());
+    }
+    return "another beginning: " + error;
+  }
   void Ask(Operation operation, const std::vector<kubelet::ClaimName>& claims = {kClaim},
            const std::stop_token& cancelled = {}) {
     answers_.reset();
@@ -180,7 +189,7 @@ TEST_F(ClaimQueueTest, H9_WhatItWaitsForIsAnsweredAt40Seconds) {
   clock_.Advance(std::chrono::milliseconds(1));
   static_cast<void>(queue_->Turn());
   ASSERT_TRUE(answers_);
-  EXPECT_EQ(answers_->at(kUid).error, "the claim cannot be read");
+  EXPECT_EQ(Cause(answers_->at(kUid).error), "the claim cannot be read");
 }
 
 TEST_F(ClaimQueueTest, ADaemonsClaimIsTakenBackWhileTheApiServerIsAway) {
@@ -196,6 +205,23 @@ TEST_F(ClaimQueueTest, ADaemonsClaimIsTakenBackWhileTheApiServerIsAway) {
   EXPECT_FALSE(queue_->TookBack());
 }
 
+TEST_F(ClaimQueueTest, UnprepareOfAStartedClaim_AndOfAnAbortedOne_IsLoggedInNvidiasWords) {
+  ASSERT_TRUE(state_->checkpoint_file.Lock());
+  ASSERT_TRUE(state_->Save({.claims = {{kUid, {.name = "c", .ns = "ns"}}}, .boot_id = "boot"}));
+  state_->checkpoint_file.Unlock();
+  Ask(Operation::kUnprepare);
+  static_cast<void>(queue_->Turn());
+  EXPECT_EQ(
+      log_.Count("Marked claim PrepareAborted in checkpoint: " + kClaim.ns + "/" + kClaim.name),
+      1U);
+  EXPECT_EQ(log_.Count("Unprepare noop"), 0U);
+  Ask(Operation::kUnprepare);
+  static_cast<void>(queue_->Turn());
+  EXPECT_EQ(
+      log_.Count("Unprepare noop: claim in PrepareAborted state: " + kClaim.ns + "/" + kClaim.name),
+      1U);
+}
+
 TEST_F(ClaimQueueTest, REV3_N1_UnprepareEndsAPrepareThatWaits) {
   std::optional<kubelet::Answers> first;
   queue_->Add(Operation::kPrepare, {kClaim}, {},
@@ -205,7 +231,7 @@ TEST_F(ClaimQueueTest, REV3_N1_UnprepareEndsAPrepareThatWaits) {
   Ask(Operation::kUnprepare);
   static_cast<void>(queue_->Turn());
   ASSERT_TRUE(first);
-  EXPECT_EQ(first->at(kUid).error, "the kubelet has cancelled the call");
+  EXPECT_EQ(Cause(first->at(kUid).error), "the kubelet has cancelled the call");
   ASSERT_TRUE(answers_);
   EXPECT_EQ(answers_->at(kUid).error, "");
 }
@@ -219,7 +245,7 @@ TEST_F(ClaimQueueTest, REV3_N1_CancelledCallEndsItsClaims) {
   EXPECT_TRUE(tasks_.Wait(std::chrono::hours(1)).empty()) << "it wakes the deciding thread";
   static_cast<void>(queue_->Turn());
   ASSERT_TRUE(answers_);
-  EXPECT_EQ(answers_->at(kUid).error, "the kubelet has cancelled the call");
+  EXPECT_EQ(Cause(answers_->at(kUid).error), "the kubelet has cancelled the call");
   // Two pods may share a claim: another prepare of it goes on.
   Ask(Operation::kPrepare);
   static_cast<void>(queue_->Turn());
@@ -268,7 +294,7 @@ TEST_F(ClaimQueueTest, WhatTheDiskDoesNotTakeIsToldWithTheFileAndSucceedsOnceItD
   clock_.Advance(std::chrono::milliseconds(1));
   static_cast<void>(queue_->Turn());
   ASSERT_TRUE(answers_);
-  EXPECT_EQ(answers_->at(kUid).error, "open " + half + ": File exists");
+  EXPECT_EQ(Cause(answers_->at(kUid).error), "open " + half + ": File exists");
   // Of a thing that goes on failing there is one line.
   EXPECT_EQ(log_.Count("Processing a claim failed, will retry"), 1U);
   Ask(Operation::kUnprepare);
@@ -395,7 +421,7 @@ TEST_F(ClaimQueueTest, WhoEndsAnswersAll) {
   Ask(Operation::kPrepare);
   queue_->AnswerAll("the plugin is ending");
   ASSERT_TRUE(answers_);
-  EXPECT_EQ(answers_->at(kUid).error, "the plugin is ending");
+  EXPECT_EQ(Cause(answers_->at(kUid).error), "the plugin is ending");
 }
 
 }  // namespace

@@ -207,6 +207,11 @@ void GarbageCollector::OnLookUp(const kubelet::ClaimName& claim, bool exists) {
   const auto it = claims.find(claim.uid);
   if (exists || it == claims.end()) {
     missing_.erase(claim.uid);
+    if (it == claims.end() || it->second.state == ClaimState::kCompleted) return;
+    state_.logger.Log(base::LogLevel::kObjects,
+                      "Checkpointed RC cleanup: partially prepared claim not stale: " + claim.ns +
+                          "/" + claim.name,
+                      {});
     return;
   }
   const TimePoint now = state_.clock.Now();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "node/cdi/files.h"
+#include "node/nvml/fabric.h"
 #include "node/plugin/host/base_spec.h"
 #include "node/plugin/host/domain_dirs.h"
 #include "node/plugin/rules/claim_devices.h"
@@ -141,6 +142,18 @@ void HostWatcher::NoteError(bool is_of_fabric) {
                   .since = base::FormatSeconds(state_.clock.Wall())};
 }
 
+// Daemons write their peers' names, which IMEX of an older driver looks up only once.
+void HostWatcher::LogDriver(const Host& host) {
+  if (state_.self.host_managed || host.clique.empty()) return;
+  if (nvml::KnowsNames(host.driver_version)) {
+    state_.logger.Info("The driver version validation found no problem",
+                       {{"driver", host.driver_version}});
+  } else {
+    state_.logger.Error("The driver version validation failed, IMEX may not find its peers",
+                        {{"driver", host.driver_version}, {"least", "570.158.01"}});
+  }
+}
+
 Result<void> HostWatcher::TakeOver(const Read& read) {
   // Writes only a changed spec: a container runtime then reads all CDI specs again.
   state_.driver_spec = read.base_spec;
@@ -152,9 +165,12 @@ Result<void> HostWatcher::TakeOver(const Read& read) {
   // The fabric was lost. Channels that pods have depend on it, so the clique stays.
   const bool keeps = read.host.clique.empty() && !state_.self.clique.empty();
   if (!state_.host || *state_.host != read.host) {
-    state_.logger.Info("Read the host", {{"driver", read.host.driver_version},
-                                         {"clique", read.host.clique},
-                                         {"fabricHealth", read.host.fabric_health}});
+    state_.logger.Info(
+        read.host.clique.empty() ? "Read the host" : "Read the host, identified fabric clique",
+        {{"driver", read.host.driver_version},
+         {"clique", read.host.clique},
+         {"fabricHealth", read.host.fabric_health}});
+    LogDriver(read.host);
   }
   state_.host = read.host;
   if (keeps) state_.host->clique = state_.self.clique;

@@ -42,6 +42,7 @@ class HostWatcher {
                                     const std::string& hook);
   void Take(base::Result<Read> read);
   void NoteError(bool is_of_fabric);
+  void LogDriver(const Host& host);
   base::Result<void> TakeOver(const Read& read);
   // Writes the device numbers of a driver that was loaded again into the CDI files of prepared
   // claims: their containers may start again in place.

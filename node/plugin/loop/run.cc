@@ -137,7 +137,9 @@ class PluginProcess {
         garbage_collector_(state_,
                            [this](const kubelet::ClaimName& claim) {
                              claim_queue_.Add(Metrics::Operation::kUnprepare, {claim}, {},
-                                              [](const auto&) {});
+                                              [this, claim](const kubelet::Answers& answers) {
+                                                LogTakenBack(claim, answers);
+                                              });
                            }),
         slice_publisher_(state_),
         host_watcher_(state_, std::move(reader)),
@@ -166,6 +168,7 @@ class PluginProcess {
   // Answers the calls that wait, while the next instance takes new ones. If told to retry, the
   // kubelet would do so only after a minute.
   void ServeOut();
+  void LogTakenBack(const kubelet::ClaimName& claim, const kubelet::Answers& answers);
   void Shutdown();
 
   const Settings& settings_;
@@ -185,6 +188,12 @@ class PluginProcess {
   std::atomic<bool> changed_ = false;  // By watches, since the last turn.
   ApiConnection connection_;
 };
+
+void PluginProcess::LogTakenBack(const kubelet::ClaimName& claim, const kubelet::Answers& answers) {
+  const auto answer = answers.find(claim.uid);
+  if (answer == answers.end() || !answer->second.error.empty()) return;
+  logger_.Info("Checkpointed RC cleanup: unprepared stale claim: " + claim.ns + "/" + claim.name);
+}
 
 Result<void> PluginProcess::Prepare() {
   state_.self = {.node = settings_.node,
@@ -308,14 +317,14 @@ void PluginProcess::Shutdown() {
 
 Result<void> Run(const Settings& settings, command_line::Frame& frame,
                  std::unique_ptr<base::SerialExecutor> reader) {
-  Metrics metrics(settings.node, settings.ignored_gates);
+  Metrics metrics(settings.node, settings.IgnoredGates());
   Probes probes;
   std::optional<kube::HealthServer> server;
   if (!settings.metrics_address.empty()) {
     server.emplace(
         kube::HealthOptions{.live = {{"service", [&probes] { return probes.Live(); }}},
                             .ready = {{"registration", [&probes] { return probes.Registered(); }}},
-                            .ready_notes = api::TextsOf(settings.ignored_gates),
+                            .ready_notes = api::TextsOf(settings.IgnoredGates()),
                             .metrics_path = settings.metrics_path,
                             .metrics = {metrics.collectable(),
                                         std::make_shared<kube::ProcessMetrics>(frame.clock())}},

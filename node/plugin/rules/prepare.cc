@@ -269,8 +269,13 @@ ClaimStep Prepare(const NodeIdentity& self, const std::string& uid, const ClaimT
   }
   if (claim == nullptr) return FetchClaim();
   if (is_completed) return RestoreSpec(self, *claim, *entry, observed);
+  // NVIDIA's plugin notes such a claim too. Like any other it is forgotten once it is deleted.
+  const bool is_unreadable = claim->is_allocated && !claim->wanted;
+  if (is_unreadable && entry == nullptr && HasRoomFor(*claim, checkpoint)) {
+    return CheckpointStarted();
+  }
   if (std::string why = Objection(self, *claim, observed); !why.empty()) {
-    return Refuse(std::move(why));
+    return AnswerKubelet{.error = std::move(why), .is_permanent = true};
   }
   if (entry != nullptr && IsAbortedSince(*entry, *claim, observed.called)) {
     return Refuse("stale prepare: the claim was unprepared in the meantime");

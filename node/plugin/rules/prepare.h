@@ -99,6 +99,7 @@ struct WaitForChange {
 struct AnswerKubelet {
   std::vector<PreparedGroup> groups = {};  // Of a claim that is prepared.
   std::string error = {};                  // Empty if the call succeeded.
+  bool is_permanent = false;               // The claim is never prepared as it is.
 };
 
 using ClaimStep = std::variant<CheckpointStarted, LabelNode, CreateDomainFolder, WriteSpec,

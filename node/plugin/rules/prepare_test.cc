@@ -354,10 +354,19 @@ TEST(Prepare, H2_S5_ADaemonsClaimOutsideOfTheDriversNamespaceIsRefused) {
   EXPECT_TRUE(node.done.empty());
 }
 
-TEST(Prepare, H1_ADomainThatIsAPathIsRefusedBeforeAnythingIsWritten) {
+TEST(Prepare, H1_DomainThatIsAPath_IsNotedAndRefused) {
   Node node;
+  const ClaimStep step = node.PrepareAll(ClaimOf("d", "daemon-0", "driver", "../../../etc"));
+  EXPECT_TRUE(IsRefused(step));
+  EXPECT_TRUE(std::get<AnswerKubelet>(step).is_permanent);
+  EXPECT_EQ(node.done, Kinds{ClaimStep(CheckpointStarted()).index()});
+  // The entry holds no device, no label and no folder, and is refused again without a write.
+  EXPECT_FALSE(UseOf(node.checkpoint.claims.at("d")));
   EXPECT_TRUE(IsRefused(node.PrepareAll(ClaimOf("d", "daemon-0", "driver", "../../../etc"))));
-  EXPECT_TRUE(node.done.empty());
+  EXPECT_EQ(node.done.size(), 1U);
+  node.UnprepareAll("d");
+  EXPECT_EQ(node.done, (Kinds{ClaimStep(CheckpointStarted()).index(),
+                              ClaimStep(CheckpointAborted()).index()}));
 }
 
 TEST(Prepare, H9_WhatIsHopelessIsSaidAtOnce) {
@@ -365,7 +374,6 @@ TEST(Prepare, H9_WhatIsHopelessIsSaidAtOnce) {
   ClaimToPrepare waiting = kChannel;
   waiting.is_allocated = false;
   EXPECT_TRUE(IsRefused(node.PrepareAll(waiting)));
-  EXPECT_TRUE(IsRefused(node.PrepareAll(ClaimOf("x", "gpu-0", "train"))));
   Node elsewhere;
   elsewhere.self.node = "node-b";
   EXPECT_TRUE(IsRefused(elsewhere.PrepareAll(kChannel)));

@@ -95,7 +95,10 @@ Reflector::Next Reflector::Poll(TimePoint now) {
 
 http::Request Reflector::Start(TimePoint now) {
   const Listing* list = std::get_if<Listing>(&state_);
-  if (list != nullptr && list->continue_token.empty()) ++lists_;
+  if (list != nullptr && list->continue_token.empty()) {
+    ++lists_;
+    LogBegin("Listing a resource");
+  }
   http::Request request = list == nullptr
                               ? std::get<Discovering>(state_).search.Next()
                               : ListRequest(resource_, {.ns = options_.ns,
@@ -110,6 +113,7 @@ http::Request Reflector::Start(TimePoint now) {
 
 http::Request Reflector::StartWatch(TimePoint now) {
   ++watches_;
+  LogBegin("Watching a resource");
   const auto extra = static_cast<int>(random_.Fraction() * kWatchTimeoutSpread);
   http::Request request = WatchRequest(resource_, {.ns = options_.ns,
                                                    .label_selector = options_.label_selector,
@@ -120,6 +124,14 @@ http::Request Reflector::StartWatch(TimePoint now) {
   state_ = Watching{.started = now, .hard_deadline = hard_deadline};
   stalls_at_ = std::min(now + options_.stall_timeout, hard_deadline);
   return request;
+}
+
+void Reflector::LogBegin(std::string_view what) {
+  if (!logger_.Writes(base::LogLevel::kWatches)) return;
+  logger_.Log(base::LogLevel::kWatches, what,
+              {{"resource", resource_.QualifiedName()},
+               {"namespace", options_.ns},
+               {"version", resource_version_}});
 }
 
 // A proxy keeps the connection although the server behind it is dead. So a watch is renewed without
@@ -530,7 +542,7 @@ void Reflector::Report(const Error& error) {
   reported_ = error.code;
   const bool for_people = problem_.kind != Kind::kUnavailable;
   const bool do_without = problem_.kind == Kind::kForbidden && !options_.cost_without.empty();
-  const base::LogLevel level = known        ? base::LogLevel::kDebug
+  const base::LogLevel level = known        ? base::LogLevel::kWatches
                                : do_without ? base::LogLevel::kWarning
                                : for_people ? base::LogLevel::kError
                                             : base::LogLevel::kWarning;

@@ -174,6 +174,7 @@ class Reflector {
   bool HasVersions() const { return !options_.versions.empty(); }
   http::Request Start(TimePoint now);
   http::Request StartWatch(TimePoint now);
+  void LogBegin(std::string_view what);
   void OnStall(TimePoint now);
   bool LacksProof(TimePoint now) const;
   void EndWithoutProof(TimePoint now);

@@ -449,7 +449,7 @@ TEST(Reflector, WA2_CleanEndIsRenewedAtOnceWithoutAListOrAWordInTheLog) {
     EXPECT_TRUE(world.Feed(Bookmark(100)));
   }
   EXPECT_EQ(world.sink.replaced, 1);
-  EXPECT_TRUE(world.logger.lines().empty());
+  EXPECT_EQ(world.logger.Count(""), 0U);
   EXPECT_EQ(world.ProblemKind(), Problem::kNone);
 }
 
@@ -564,11 +564,24 @@ TEST(Reflector, M2_WatchThatALoadBalancerCutsIsRenewedAtOnce) {
   }
 }
 
+TEST(Reflector, EachListAndWatchIsLogged_AtItsLevel) {
+  World world;
+  world.Sync();
+  std::vector<std::string> begun;
+  for (const auto& line : world.logger.lines()) {
+    if (line.level == base::LogLevel::kWatches) begun.push_back(line.text);
+  }
+  ASSERT_EQ(begun.size(), 2U);
+  EXPECT_TRUE(begun[0].starts_with("Listing a resource resource=")) << begun[0];
+  EXPECT_TRUE(begun[1].starts_with("Watching a resource resource=")) << begun[1];
+  EXPECT_TRUE(begun[1].ends_with(" version=100")) << begun[1];
+}
+
 TEST(Reflector, M2_CutsOfWatchesAreNamedOnceAndWithoutAlarm) {
   World world;
   (void)BlindFor(world, seconds(20), Bookmark(100));
   EXPECT_EQ(world.logger.Count("Renewing a watch whose connection was cut"), 1U);
-  EXPECT_EQ(world.logger.lines().size(), 1U);
+  EXPECT_EQ(world.logger.Count(""), 1U);
 }
 
 TEST(Reflector, M2_WatchThatIsCutWithinASecondBacksOff) {

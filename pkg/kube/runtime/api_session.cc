@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "pkg/base/version.h"
+#include "pkg/http/exchange_log.h"
 #include "pkg/kube/runtime/watch_loop.h"
 
 namespace kube {
@@ -29,16 +30,18 @@ std::optional<ClientConfig> ConfigLoader::Poll(std::chrono::nanoseconds again) {
 }
 
 ApiSession::ApiSession(ClientConfig config, std::string_view program, const base::Clock& clock,
-                       std::size_t queues)
+                       base::Logger& logger, std::size_t queues)
     : config_(std::move(config)),
       user_agent_(base::UserAgent(program)),
       clock_(clock),
+      log_exchange_(
+          [&logger](const http::ExchangeReport& report) { http::LogExchange(report, logger); }),
       gate_([] { return true; }, clock) {
   for (std::size_t i = 0; i < queues; ++i) {
-    queues_.push_back({.transport = std::make_unique<http::CurlTransport>(
-                           config_.endpoint, *config_.credentials, user_agent_, http::OnExchange(),
-                           nullptr, &gate_),
-                       .executor = std::make_unique<base::SerialExecutor>()});
+    queues_.push_back(
+        {.transport = std::make_unique<http::CurlTransport>(
+             config_.endpoint, *config_.credentials, user_agent_, log_exchange_, nullptr, &gate_),
+         .executor = std::make_unique<base::SerialExecutor>()});
   }
 }
 
@@ -54,7 +57,7 @@ std::jthread ApiSession::Watch(std::initializer_list<Reflector*> reflectors,
                                std::function<void()> on_turn) const {
   return std::jthread([this, all = std::vector<Reflector*>(reflectors),
                        on_turn = std::move(on_turn)](const std::stop_token& stop) {
-    WatchLoop loop(config_.endpoint, *config_.credentials, user_agent_, clock_);
+    WatchLoop loop(config_.endpoint, *config_.credentials, user_agent_, clock_, log_exchange_);
     for (Reflector* reflector : all) loop.Add(*reflector);
     loop.Run(stop, on_turn);
   });

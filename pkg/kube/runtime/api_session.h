@@ -62,9 +62,10 @@ class ApiSession {
   // May block while a request runs.
   using Task = std::function<void(http::Transport& transport)>;
 
-  // `program` names this process in the API server's audit log. `clock` outlives the session.
+  // `program` names this process in the API server's audit log. `clock` and `logger` outlive the
+  // session.
   ApiSession(ClientConfig config, std::string_view program, const base::Clock& clock,
-             std::size_t queues);
+             base::Logger& logger, std::size_t queues);
   ~ApiSession();
 
   const ClientConfig& config() const { return config_; }
@@ -85,6 +86,7 @@ class ApiSession {
   const ClientConfig config_;
   const std::string user_agent_;
   const base::Clock& clock_;
+  const http::OnExchange log_exchange_;
   http::Gate gate_;
   std::vector<Queue> queues_;
 };

@@ -75,9 +75,10 @@ TEST(ApiSession, EachQueueSendsOneRequestAfterTheOther_AndQueuesDoNotWaitForEach
     connection.Write(Reply(200, "{}"));
   });
   const base::ManualClock clock;
+  RecordingLogger logger;
   std::atomic<int> done = 0;
   std::latch all(2);
-  ApiSession session(ConfigOf(server.url()), "test", clock, 2);
+  ApiSession session(ConfigOf(server.url()), "test", clock, logger, 2);
   for (std::size_t queue = 0; queue < 2; ++queue) {
     session.Post(queue, [&](http::Transport& transport) {
       if (transport.Send({.path = "/version"})) ++done;
@@ -96,10 +97,11 @@ TEST(ApiSession, DestructorGivesUpARequestThatHangs_AndBeginsNoOther) {
     connection.WaitForClose();
   });
   const base::ManualClock clock;
+  NoLog logger;
   std::atomic<int> begun = 0;
   std::atomic<bool> failed = false;
   {
-    ApiSession session(ConfigOf(server.url()), "test", clock, 1);
+    ApiSession session(ConfigOf(server.url()), "test", clock, logger, 1);
     session.Post(0, [&](http::Transport& transport) {
       ++begun;
       failed = !transport.Send({.path = "/version", .timeout = minutes(10)});

@@ -60,10 +60,10 @@ class RecordingLogger final : public base::Logger {
   }
 
   const std::vector<Line>& lines() const { return lines_; }
-  // Returns how many lines contain `part`. Ignores debug lines.
+  // Returns how many lines contain `part`. Ignores lines that only a verbosity writes.
   std::size_t Count(std::string_view part) const {
     return static_cast<std::size_t>(std::ranges::count_if(lines_, [&](const Line& line) {
-      return line.level != base::LogLevel::kDebug && line.text.find(part) != std::string::npos;
+      return line.level <= base::LogLevel::kInfo && line.text.find(part) != std::string::npos;
     }));
   }
 

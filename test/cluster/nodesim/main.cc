@@ -119,7 +119,7 @@ int Play(const Options& options) {
   std::signal(SIGPIPE, SIG_IGN);
 
   const base::SystemClock clock;
-  nodesim::StderrLogger logger(options.verbose ? base::LogLevel::kDebug : base::LogLevel::kInfo,
+  nodesim::StderrLogger logger(options.verbose ? base::LogLevel::kObjects : base::LogLevel::kInfo,
                                clock);
   auto config =
       kube::LoadConfig({.kubeconfig = options.kubeconfig, .environment = base::GetEnv}, clock);

@@ -254,7 +254,8 @@ void Simulator::Count(const SimulatedNode& node, const Action& action,
                       const Result<Written>& outcome) {
   ++counters_.requests;
   if (outcome) {
-    logger_.Debug("Wrote", {{"node", node.name}, {"what", Describe(action)}});
+    logger_.Log(base::LogLevel::kObjects, "Wrote",
+                {{"node", node.name}, {"what", Describe(action)}});
     return;
   }
   const ErrorCode code = outcome.error().code;
@@ -267,9 +268,8 @@ void Simulator::Count(const SimulatedNode& node, const Action& action,
         {{"node", node.name}, {"what", Describe(action)}, {"err", outcome.error().message}});
     return;
   }
-  logger_.Debug(
-      "A write was refused",
-      {{"node", node.name}, {"what", Describe(action)}, {"err", outcome.error().message}});
+  logger_.Log(base::LogLevel::kObjects, "A write was refused",
+              {{"node", node.name}, {"what", Describe(action)}, {"err", outcome.error().message}});
 }
 
 void Simulator::CountIfSetUp(SimulatedNode& node) {

@@ -22,7 +22,7 @@ class StderrLogger final : public base::Logger {
            std::initializer_list<base::LogField> fields) override {
     if (level > most_) return;
     std::string line = base::FormatMicros(clock_.Wall()) + " ";
-    line += "EWID"[static_cast<int>(level)];
+    line += "EWIDDD"[static_cast<int>(level)];
     line.append(" ").append(message);
     for (const base::LogField& field : fields) {
       line.append(" ").append(field.key).append("=\"").append(field.value).append("\"");
