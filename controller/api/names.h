@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "pkg/kube/api/meta.h"
 #include "pkg/kube/api/resource.h"
 
 namespace api {
@@ -46,10 +47,8 @@ inline const kube::Resource kComputeDomainCliques = {
 
 // Name of a domain's DaemonSet and of its daemons' claim template. It must not contain
 // "compute-domain-daemon-": a daemon would mistake its own line in the hosts file for a peer.
-inline std::string DaemonName(const std::string& domain) {
-  return "computedomain-daemon-" + domain;
-}
-inline std::string CliqueName(const std::string& domain, const std::string& clique) {
+inline std::string DaemonName(const kube::Uid& domain) { return "computedomain-daemon-" + domain; }
+inline std::string CliqueName(const kube::Uid& domain, const std::string& clique) {
   return domain + "." + clique;
 }
 

@@ -77,7 +77,7 @@ struct ComputeDomain {
 
 struct DaemonSet {
   kube::ObjectMeta meta = {};
-  std::string domain = {};  // Value of the domain label, here and below.
+  kube::Uid domain = {};  // Value of the domain label, here and below.
   // Hash of the rendered pod template, and the generation that has it. Empty if cdom did not make
   // it.
   std::string template_hash = {};
@@ -88,7 +88,7 @@ struct DaemonSet {
 
 struct ResourceClaimTemplate {
   kube::ObjectMeta meta = {};
-  std::string domain = {};
+  kube::Uid domain = {};
   std::string target = {};         // "Daemon" or "Workload".
   std::string template_hash = {};  // Hash of what was rendered. Empty if cdom did not make it.
   bool labels_claims = false;      // Claims made from it get the domain label, too.
@@ -105,7 +105,7 @@ struct HeldIndex {
 
 struct Clique {
   kube::ObjectMeta meta = {};
-  std::string domain = {};  // The UID in its name, which identifies it. Any user may set its label.
+  kube::Uid domain = {};    // The UID in its name, which identifies it. Any user may set its label.
   std::string id = {};      // Empty if its name has no clique id that a pod could have.
   bool is_labelled = true;  // Its domain label is `domain`, which comes from its name.
   std::vector<Member> daemons = {};
@@ -119,7 +119,7 @@ struct Clique {
 
 struct DaemonPod {
   kube::ObjectMeta meta = {};
-  std::string domain = {};
+  kube::Uid domain = {};
   std::string node = {};
   std::string ip = {};
   std::optional<std::string> clique = {};  // Empty until the daemon has labelled its pod.
@@ -150,7 +150,7 @@ struct ResourceClaim {
 
 struct Node {
   kube::ObjectMeta meta = {};  // Only key, UID, resourceVersion and `deleting`.
-  std::string domain = {};
+  kube::Uid domain = {};
   std::string clique = {};  // Its NVLink clique. Empty if the cluster does not label nodes with it.
   std::string boot_id = {};    // Changes with each boot of the machine.
   bool ready = false;          // Condition Ready is True.

@@ -41,10 +41,10 @@ Controller::Controller(const Facts& facts, Sinks sinks, const base::Clock& clock
     : sinks_(std::move(sinks)),
       clock_(clock),
       logger_(logger),
-      ns_(facts.driver_namespaces.front()),
+      ns_(facts.settings->driver_namespaces.front()),
       cache_(
-          facts.driver_namespaces, [this](const std::string& uid) { Want(uid, Priority::kNormal); },
-          logger),
+          facts.settings->driver_namespaces,
+          [this](const kube::Uid& uid) { Want(uid, Priority::kNormal); }, logger),
       shared_(cache_, facts, clock, logger, rules),
       errors_(logger),
       last_current_(clock.Now()),
@@ -238,7 +238,7 @@ void Controller::Start() {
   EnqueueAll();
 }
 
-kube::WorkQueue::Ended Controller::Finish(const std::string& uid, const Outcome& outcome) {
+kube::WorkQueue::Ended Controller::Finish(const kube::Uid& uid, const Outcome& outcome) {
   ++passes_;
   sinks_.record(outcome.events);
   if (!outcome.wake.empty()) sinks_.enqueue(outcome.wake, {.priority = Priority::kLow});
@@ -251,10 +251,10 @@ kube::WorkQueue::Ended Controller::Finish(const std::string& uid, const Outcome&
 }
 
 void Controller::EnqueueAll() const {
-  for (const std::string& uid : cache_.DomainUids()) Want(uid, Priority::kLow);
+  for (const kube::Uid& uid : cache_.DomainUids()) Want(uid, Priority::kLow);
 }
 
-void Controller::Want(const std::string& uid, Priority priority) const {
+void Controller::Want(const kube::Uid& uid, Priority priority) const {
   if (!has_started_) return;
   sinks_.enqueue(uid, {.flow = cache_.NamespaceOf(uid), .priority = priority});
 }

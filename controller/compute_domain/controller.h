@@ -31,7 +31,7 @@ int LargestShare(int workers);
 class Controller {
  public:
   using Enqueue =
-      std::function<void(const std::string& uid, const kube::WorkQueue::AddOptions& options)>;
+      std::function<void(const kube::Uid& uid, const kube::WorkQueue::AddOptions& options)>;
 
   struct Sinks {
     Enqueue enqueue;  // Called on the watch thread, by Start(), SetPlacement() and Finish().
@@ -55,7 +55,7 @@ class Controller {
   }
   // Completes a pass: records its Events, enqueues the domain whose turn in the rollout it is, and
   // logs errors. Returns when the domain is due again, for the queue. Thread-safe.
-  kube::WorkQueue::Ended Finish(const std::string& uid, const Outcome& outcome);
+  kube::WorkQueue::Ended Finish(const kube::Uid& uid, const Outcome& outcome);
   // Returns how many passes have ended. Empty before Start(). Thread-safe.
   std::optional<std::uint64_t> passes() const {
     if (!has_started_) return {};
@@ -108,7 +108,7 @@ class Controller {
   void EnqueueAll() const;
   // Enqueues the domain. Namespaces take turns, so that many changes in one delay others only a
   // little.
-  void Want(const std::string& uid, kube::WorkQueue::Priority priority) const;
+  void Want(const kube::Uid& uid, kube::WorkQueue::Priority priority) const;
 
   const Sinks sinks_;
   const base::Clock& clock_;

@@ -427,7 +427,7 @@ TEST(Controller, B56_ViewOfResourceSlicesIsOldWhileTheirWatchIsBroken) {
 
 TEST(Controller, B46_ClaimTemplatesOfAllNamespacesAreOneListAndWatchOfOurLabelAlone) {
   World world(Converged());
-  ASSERT_EQ(Converged().facts.driver_namespaces.size(), 2U);
+  ASSERT_EQ(Converged().facts.settings->driver_namespaces.size(), 2U);
   world.Turn();
   for (const auto& requests : {world.server.lines(), world.watches}) {
     std::vector<std::string> of_templates;

@@ -17,7 +17,7 @@ class ErrorLog {
   explicit ErrorLog(base::Logger& logger) : logger_(logger) {}
 
   // `name` is "namespace/name" of the domain.
-  void Failed(const std::string& uid, const std::string& name, const base::Error& error) {
+  void Failed(const kube::Uid& uid, const std::string& name, const base::Error& error) {
     const bool is_new = said_.With([&](auto& said) {
       std::string& before = said[uid];
       if (before == error.message) return false;
@@ -34,7 +34,7 @@ class ErrorLog {
                   {{"domain", name}, {"uid", uid}, {"err", error.message}});
     }
   }
-  void Succeeded(const std::string& uid) {
+  void Succeeded(const kube::Uid& uid) {
     said_.With([&](auto& said) { said.erase(uid); });
   }
 

@@ -115,7 +115,7 @@ class World {
 
  private:
   struct Worker {
-    std::string uid = {};
+    kube::Uid uid = {};
     std::optional<ReconcilePass> pass = {};
     std::vector<http::Request> requests = {};
     std::vector<std::optional<base::Result<http::Response>>> replies = {};
@@ -125,7 +125,7 @@ class World {
     std::optional<std::uint64_t> place = {};
   };
 
-  void Enqueue(const std::string& uid, const WorkQueue::AddOptions& options) {
+  void Enqueue(const kube::Uid& uid, const WorkQueue::AddOptions& options) {
     if (!works_) return;
     queue_.Add(uid, now(), order_ == Order::kFair ? options : WorkQueue::AddOptions());
   }
@@ -210,7 +210,7 @@ class World {
   http::Slots slots_{kInFlight, kKeptBack};
   Controller controller_{
       fixtures::MakeFacts(),
-      {.enqueue = [this](const std::string& uid, const auto& options) { Enqueue(uid, options); },
+      {.enqueue = [this](const kube::Uid& uid, const auto& options) { Enqueue(uid, options); },
        .record = [](const auto&) {}},
       clock_,
       random_,

@@ -143,7 +143,7 @@ json::Value DaemonSetSettings::OneDot() {
       {{"options", Value::Array({Value::Object({{"name", "ndots"}, {"value", "1"}})})}});
 }
 
-json::Value Render(const std::string& domain, const DaemonSetSettings& settings, NodeNames names) {
+json::Value Render(const kube::Uid& domain, const DaemonSetSettings& settings, NodeNames names) {
   const std::string name = api::DaemonName(domain);
   const Value domain_label = Value::Object({{std::string(api::kDomainLabel), domain}});
   Value pod_labels = domain_label;

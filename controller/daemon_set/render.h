@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "pkg/json/value.h"
+#include "pkg/kube/api/meta.h"
 
 namespace daemon_set {
 
@@ -48,7 +49,7 @@ enum class NodeNames { kShared, kOfDomain };
 
 // Returns the DaemonSet. `domain` is the ComputeDomain's UID. The daemons' claim template has the
 // same name.
-json::Value Render(const std::string& domain, const DaemonSetSettings& settings,
+json::Value Render(const kube::Uid& domain, const DaemonSetSettings& settings,
                    NodeNames names = NodeNames::kShared);
 
 }  // namespace daemon_set

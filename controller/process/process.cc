@@ -71,26 +71,6 @@ constexpr std::chrono::minutes ReplyMax(int workers) {
   return std::chrono::minutes(1 + workers * 12 / kInFlightMax);
 }
 
-compute_domain::Facts FactsOf(const settings::Settings& settings) {
-  compute_domain::Facts facts;
-  facts.driver_namespaces = settings.DriverNamespaces();
-  facts.daemons = settings.daemons;
-  facts.daemons.ns = settings.ns;
-  facts.daemons.image = settings.image;
-  facts.daemons.pull_secrets = settings.pull_secrets;
-  facts.daemons.nodes_per_imex_domain_max = settings.nodes_per_imex_domain_max;
-  facts.daemons.log_verbosity = settings.daemon_log_verbosity;
-  facts.daemons.controller_writes = settings.controller_writes_membership;
-  facts.imex_on_hosts = settings.imex_on_hosts;
-  facts.deletion_grace = settings.deletion_grace;
-  facts.status_window = settings.status_window;
-  facts.names_others = settings.names_others;
-  facts.index_hold = settings.index_hold;
-  facts.leaving_taints = settings.leaving_taints;
-  facts.rollout = settings.rollout;
-  return facts;
-}
-
 // Time of the last progress, in nanoseconds of the monotonic clock.
 class Heartbeat {
  public:
@@ -127,14 +107,13 @@ class ControllerProcess {
         elector_({.ns = settings_.lease_namespace, .name = settings_.lease_name},
                  settings_.pod_name + "-" + base::RandomUuid(lease_random_), settings_.lease,
                  clock_, lease_random_, logger_),
-        controller_(
-            FactsOf(settings_),
-            {.enqueue =
-                 [this](const std::string& uid, const kube::WorkQueue::AddOptions& options) {
-                   queue_.Add(uid, options);
-                 },
-             .record = [this](const auto& events) { events_.Record(events); }},
-            clock_, watch_random_, logger_),
+        controller_({.settings = settings::RuleSettingsOf(settings_)},
+                    {.enqueue =
+                         [this](const kube::Uid& uid, const kube::WorkQueue::AddOptions& options) {
+                           queue_.Add(uid, options);
+                         },
+                     .record = [this](const auto& events) { events_.Record(events); }},
+                    clock_, watch_random_, logger_),
         events_(std::string(api::kReportingController), settings_.pod_name, clock_, event_random_,
                 logger_),
         metrics_({.cache = controller_.cache(),
@@ -154,7 +133,7 @@ class ControllerProcess {
     controller_.cache().OnAllocated(
         [this](const api::ResourceClaim& before) { metrics_.Waited(before); });
     controller_.cache().OnProgress(
-        [this](const std::string& uid, auto progress) { metrics_.Progressed(uid, progress); });
+        [this](const kube::Uid& uid, auto progress) { metrics_.Progressed(uid, progress); });
     if (settings_.dry_run) controller_.shared().SetDryRun();
     for (int i = 0; i < settings_.workers; ++i) busy_since_.emplace_back(0);
   }
@@ -185,7 +164,7 @@ class ControllerProcess {
   bool IsFit();
   void SendEvents(const std::stop_token& stop);
   void Work(const std::stop_token& stop, std::atomic<std::int64_t>& busy_since);
-  kube::WorkQueue::Ended Reconcile(const std::string& uid, std::atomic<std::int64_t>& busy_since);
+  kube::WorkQueue::Ended Reconcile(const kube::Uid& uid, std::atomic<std::int64_t>& busy_since);
   void FlushEvents(std::jthread events);
   void ReleaseLease();
   kube::HealthOptions HealthOptions();
@@ -339,7 +318,7 @@ void ControllerProcess::Work(const std::stop_token& stop, std::atomic<std::int64
   }
 }
 
-kube::WorkQueue::Ended ControllerProcess::Reconcile(const std::string& uid,
+kube::WorkQueue::Ended ControllerProcess::Reconcile(const kube::Uid& uid,
                                                     std::atomic<std::int64_t>& busy_since) {
   const TimePoint start = clock_.Now();
   compute_domain::ReconcilePass pass(controller_.shared(), uid);

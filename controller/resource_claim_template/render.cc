@@ -31,7 +31,7 @@ Value RenderGpus(const Gpus& gpus, const std::string& version) {
 
 // `request` names the requested device. `parameters` is cdom's opaque config. The kubelet plugin
 // decodes it strictly, so an unknown field is an error.
-Value Render(const kube::ObjectKey& key, const std::string& domain, std::string_view target,
+Value Render(const kube::ObjectKey& key, const kube::Uid& domain, std::string_view target,
              const char* request, std::string_view device_class, Value parameters,
              const std::string& version) {
   kube::Resource resource = kube::kResourceClaimTemplates;
@@ -56,7 +56,7 @@ Value Render(const kube::ObjectKey& key, const std::string& domain, std::string_
 
 }  // namespace
 
-json::Value RenderDaemon(const std::string& domain, const std::string& ns,
+json::Value RenderDaemon(const kube::Uid& domain, const std::string& ns,
                          const std::string& version) {
   Value rendered = Render({.ns = ns, .name = api::DaemonName(domain)}, domain, api::kTargetDaemon,
                           "daemon", api::kDaemonDeviceClass,

@@ -7,11 +7,12 @@
 
 #include "controller/api/types.h"
 #include "pkg/json/value.h"
+#include "pkg/kube/api/meta.h"
 
 namespace resource_claim_template {
 
 // Returns the template of daemon claims, in driver namespace `ns`. `domain` is the UID.
-json::Value RenderDaemon(const std::string& domain, const std::string& ns,
+json::Value RenderDaemon(const kube::Uid& domain, const std::string& ns,
                          const std::string& version);
 
 // GPUs in each workload claim, beside its channel. A claim has devices of only one node.

@@ -147,4 +147,23 @@ Parsed Parse(const std::vector<std::string>& arguments) {
   return parsed;
 }
 
+compute_domain::RuleSettings RuleSettingsOf(const Settings& settings) {
+  compute_domain::RuleSettings rules = {.driver_namespaces = settings.DriverNamespaces(),
+                                        .daemons = settings.daemons,
+                                        .imex_on_hosts = settings.imex_on_hosts,
+                                        .deletion_grace = settings.deletion_grace,
+                                        .status_window = settings.status_window,
+                                        .names_others = settings.names_others,
+                                        .leaving_taints = settings.leaving_taints,
+                                        .index_hold = settings.index_hold,
+                                        .rollout = settings.rollout};
+  rules.daemons.ns = settings.ns;
+  rules.daemons.image = settings.image;
+  rules.daemons.pull_secrets = settings.pull_secrets;
+  rules.daemons.nodes_per_imex_domain_max = settings.nodes_per_imex_domain_max;
+  rules.daemons.log_verbosity = settings.daemon_log_verbosity;
+  rules.daemons.controller_writes = settings.controller_writes_membership;
+  return rules;
+}
+
 }  // namespace settings

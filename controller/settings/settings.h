@@ -91,6 +91,9 @@ struct Settings : command_line::CommonSettings {
   bool dry_run = false;
 };
 
+// Returns what the rules read of the settings.
+compute_domain::RuleSettings RuleSettingsOf(const Settings& settings);
+
 // Exit statuses of the process. --help prints them, and docs/flags.md lists them.
 inline constexpr auto kExitStatuses = std::to_array<command_line::ExitStatus>({
     {0, "Ended by SIGTERM or SIGINT, or the command has done everything"},

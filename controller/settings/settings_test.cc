@@ -589,5 +589,44 @@ TEST(Settings, VersionIsToldWithItsRevision) {
   EXPECT_FALSE(base::Revision().empty());
 }
 
+TEST(RuleSettings, HaveEachSettingThatRulesRead) {
+  const Settings settings = {.ns = "driver",
+                             .additional_namespaces = {"more"},
+                             .image = "image",
+                             .pull_secrets = {"secret"},
+                             .nodes_per_imex_domain_max = 7,
+                             .daemon_log_verbosity = 5,
+                             .controller_writes_membership = true,
+                             .imex_on_hosts = true,
+                             .deletion_grace = seconds(1),
+                             .status_window = milliseconds(2),
+                             .names_others = true,
+                             .index_hold = seconds(3),
+                             .leaving_taints = {"taint"},
+                             .rollout = {.cliques_max = 4},
+                             .daemons = {.priority_class = "class"}};
+  const compute_domain::RuleSettings rules = RuleSettingsOf(settings);
+  // A new field must be named here. The last two are no settings of the process.
+  const auto& [namespaces, daemons, imex_on_hosts, grace, window, names_others, taints, index_hold,
+               rollout, label_hold, plugin_patience] = rules;
+  EXPECT_EQ(namespaces, (Words{"driver", "more"}));
+  EXPECT_TRUE(imex_on_hosts);
+  EXPECT_EQ(grace, seconds(1));
+  EXPECT_EQ(window, milliseconds(2));
+  EXPECT_TRUE(names_others);
+  EXPECT_EQ(taints, Words{"taint"});
+  EXPECT_EQ(index_hold, seconds(3));
+  EXPECT_EQ(rollout.cliques_max, 4);
+  EXPECT_EQ(label_hold, compute_domain::RuleSettings().label_hold);
+  EXPECT_EQ(plugin_patience, compute_domain::RuleSettings().plugin_patience);
+  EXPECT_EQ(daemons.ns, "driver");
+  EXPECT_EQ(daemons.image, "image");
+  EXPECT_EQ(daemons.pull_secrets, Words{"secret"});
+  EXPECT_EQ(daemons.nodes_per_imex_domain_max, 7);
+  EXPECT_EQ(daemons.log_verbosity, 5);
+  EXPECT_TRUE(daemons.controller_writes);
+  EXPECT_EQ(daemons.priority_class, "class");
+}
+
 }  // namespace
 }  // namespace settings

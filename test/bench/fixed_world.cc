@@ -35,8 +35,8 @@ using Lists = std::map<std::string, std::vector<std::string>>;  // Key: file. Ob
 
 compute_domain::Facts Facts() {
   compute_domain::Facts facts = fixtures::MakeFacts();
-  facts.driver_namespaces = {fixtures::kDriverNs};
-  facts.daemons.controller_writes = true;
+  facts.settings.Edit().driver_namespaces = {fixtures::kDriverNs};
+  facts.settings.Edit().daemons.controller_writes = true;
   facts.views.slices = compute_domain::Freshness::kFresh;
   return facts;
 }

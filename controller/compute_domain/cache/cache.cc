@@ -19,7 +19,7 @@ std::string OnNodeKey(const std::string& node) { return "node:" + node; }
 std::string InCliqueKey(const std::string& clique) { return "clique:" + clique; }
 
 // Empty if the UID has a colon: a claim's domainID is free text, and could look like a node's key.
-Keys OfUid(const std::string& uid) {
+Keys OfUid(const kube::Uid& uid) {
   return uid.empty() || uid.find(':') != std::string::npos ? Keys() : Keys{uid};
 }
 
@@ -41,7 +41,7 @@ Keys OfPod(const api::DaemonPod& pod) {
 
 Keys OfClique(const api::Clique& clique) {
   std::set<std::string> keys;
-  for (const std::string& uid : OfUid(clique.domain)) keys.insert(uid);
+  for (const kube::Uid& uid : OfUid(clique.domain)) keys.insert(uid);
   for (const api::Member& member : clique.daemons) keys.insert(OnNodeKey(member.node));
   if (!clique.id.empty() && !clique.daemons.empty()) keys.insert(InCliqueKey(clique.id));
   return Once(keys);
@@ -49,8 +49,8 @@ Keys OfClique(const api::Clique& clique) {
 
 Keys DomainsOf(const api::ResourceClaim& claim) {
   std::set<std::string> keys;
-  for (const std::string& uid : OfUid(claim.channel_domain)) keys.insert(uid);
-  for (const std::string& uid : OfUid(claim.daemon_domain)) keys.insert(uid);
+  for (const kube::Uid& uid : OfUid(claim.channel_domain)) keys.insert(uid);
+  for (const kube::Uid& uid : OfUid(claim.daemon_domain)) keys.insert(uid);
   return Once(keys);
 }
 
@@ -58,7 +58,7 @@ Keys DomainsOf(const api::ResourceClaim& claim) {
 constexpr const char* kUnrelatedClaims = "strays:";
 
 // Returns the key of claims whose pods wait for a node. `uid` is the domain that they name.
-std::string WaitingKey(const std::string& uid) { return "waiting:" + uid; }
+std::string WaitingKey(const kube::Uid& uid) { return "waiting:" + uid; }
 
 bool Waits(const api::ResourceClaim& claim) {
   return claim.node.empty() && !claim.meta.deleting && !claim.channel_domain.empty();
@@ -78,7 +78,7 @@ bool IsReleased(const std::set<kube::Uid>& released, const api::ResourceClaim& c
 
 Keys OfClaim(const api::ResourceClaim& claim) {
   Keys keys = DomainsOf(claim);
-  for (const std::string& uid : OfUid(claim.channel_domain)) {
+  for (const kube::Uid& uid : OfUid(claim.channel_domain)) {
     if (Waits(claim)) keys.push_back(WaitingKey(uid));
   }
   const bool is_stray = claim.has_channel && !claim.admin_access &&
@@ -101,12 +101,12 @@ typename kube::Store<T>::Handler Report(const Cache::Changed& changed,
       if (!object) continue;
       for (std::string& uid : domains(*object)) uids.insert(std::move(uid));
     }
-    for (const std::string& uid : uids) changed(uid);
+    for (const kube::Uid& uid : uids) changed(uid);
   };
 }
 
 template <typename T, template <typename> typename Form>
-void Take(const kube::Store<T, Form>& store, const std::string& uid, std::vector<T>& into) {
+void Take(const kube::Store<T, Form>& store, const kube::Uid& uid, std::vector<T>& into) {
   std::ranges::move(store.CopiesByIndex(uid), std::back_inserter(into));
 }
 
@@ -226,7 +226,7 @@ void Cache::OnNode(const std::shared_ptr<const api::Node>& before,
   if (before) uids.insert(before->domain);
   if (after) uids.insert(after->domain);
   uids.erase("");
-  for (const std::string& uid : uids) changed_(uid);
+  for (const kube::Uid& uid : uids) changed_(uid);
 }
 
 std::set<std::string> Cache::DomainsOn(const std::string& node) const {
@@ -263,7 +263,7 @@ void Cache::OnClaim(const std::shared_ptr<const api::ResourceClaim>& before,
 }
 
 void Cache::OnPublisher(const std::string& node) {
-  for (const std::string& uid : DomainsOn(node)) changed_(uid);
+  for (const kube::Uid& uid : DomainsOn(node)) changed_(uid);
   // The first or last node of the cluster affects pods that have no node yet.
   const bool nobody = slice_index_.IsEmpty();
   if (std::exchange(nobody_published_, nobody) == nobody) return;
@@ -285,7 +285,7 @@ void Cache::OnClique(const std::shared_ptr<const api::Clique>& before,
       for (const auto& clique : driver->cliques.ByIndex(key)) uids.insert(clique->domain);
     }
   }
-  for (const std::string& uid : uids) {
+  for (const kube::Uid& uid : uids) {
     if (!OfUid(uid).empty()) changed_(uid);
   }
 }
@@ -315,7 +315,7 @@ void Cache::OnReboot(const api::Node& node) {
   }
 }
 
-std::vector<std::shared_ptr<const api::DaemonPod>> Cache::DaemonPods(const std::string& uid) const {
+std::vector<std::shared_ptr<const api::DaemonPod>> Cache::DaemonPods(const kube::Uid& uid) const {
   std::vector<std::shared_ptr<const api::DaemonPod>> pods;
   for (const auto& driver : driver_namespaces_) {
     for (auto& pod : driver->daemon_pods.ByIndex(uid)) {
@@ -325,7 +325,7 @@ std::vector<std::shared_ptr<const api::DaemonPod>> Cache::DaemonPods(const std::
   return pods;
 }
 
-Observed Cache::Read(const std::string& uid) const {
+Observed Cache::Read(const kube::Uid& uid) const {
   Observed observed;
   observed.uid = uid;
   for (auto& domain : domains_.CopiesByIndex(uid)) observed.domain = std::move(domain);
@@ -364,7 +364,7 @@ void Cache::TakeClaims(Observed& observed) const {
 
 std::vector<std::string> Cache::DomainsConcernedBy(const api::ResourceClaim& claim) const {
   Keys uids = DomainsOf(claim);
-  std::erase_if(uids, [&](const std::string& uid) { return !Concerns(claim, NamespaceOf(uid)); });
+  std::erase_if(uids, [&](const kube::Uid& uid) { return !Concerns(claim, NamespaceOf(uid)); });
   return uids;
 }
 
@@ -427,18 +427,18 @@ std::vector<api::ResourceClaim> Cache::UnrelatedClaims() const {
   return unrelated;
 }
 
-std::string Cache::NameOf(const std::string& uid) const {
+std::string Cache::NameOf(const kube::Uid& uid) const {
   const auto domains = domains_.KeysByIndex(uid);
   return domains.empty() ? uid : kube::ToString(domains.front());
 }
 
-std::string Cache::NamespaceOf(const std::string& uid) const {
+std::string Cache::NamespaceOf(const kube::Uid& uid) const {
   const auto domains = domains_.KeysByIndex(uid);
   return domains.empty() ? "" : domains.front().ns;
 }
 
 std::vector<std::shared_ptr<const api::ResourceClaim>> Cache::WaitingClaims(
-    const std::string& uid) const {
+    const kube::Uid& uid) const {
   auto waiting = claims_.ByIndex(WaitingKey(uid));
   released_.With([&](const auto& released) {
     std::erase_if(waiting, [&](const auto& claim) { return IsReleased(released, *claim); });

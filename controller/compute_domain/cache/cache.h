@@ -24,14 +24,14 @@ namespace compute_domain {
 
 class Cache {
  public:
-  using Changed = std::function<void(const std::string& uid)>;
+  using Changed = std::function<void(const kube::Uid& uid)>;
   // Called on the watch thread when a pending channel claim gets a node, with the claim before
   // that.
   using Allocated = std::function<void(const api::ResourceClaim& before)>;
   // Called on the watch thread with the domain when a node gets its label, or a daemon of it
   // becomes ready.
   enum class Progress { kLabelled, kDaemonReady };
-  using Progressed = std::function<void(const std::string& uid, Progress progress)>;
+  using Progressed = std::function<void(const kube::Uid& uid, Progress progress)>;
 
   // A collection to watch, and where its objects go.
   struct Watch {
@@ -50,7 +50,7 @@ class Cache {
   const std::vector<Watch>& Watches() const { return watches_; }
 
   // Returns what is known about the domain, without evidence and facts.
-  Observed Read(const std::string& uid) const;
+  Observed Read(const kube::Uid& uid) const;
 
   // Adds the nodes of objects that live reads found. Read() adds only the nodes of cached objects.
   void AddNodes(Observed& observed) const;
@@ -80,21 +80,20 @@ class Cache {
     return domains_.Get(key);
   }
   // Returns "namespace/name" of the domain, or its UID if it does not exist.
-  std::string NameOf(const std::string& uid) const;
+  std::string NameOf(const kube::Uid& uid) const;
   // Returns the namespace of the domain. Empty if it does not exist.
-  std::string NamespaceOf(const std::string& uid) const;
+  std::string NamespaceOf(const kube::Uid& uid) const;
   // Returns channel claims of the domain that wait for a node.
-  std::vector<std::shared_ptr<const api::ResourceClaim>> WaitingClaims(
-      const std::string& uid) const;
+  std::vector<std::shared_ptr<const api::ResourceClaim>> WaitingClaims(const kube::Uid& uid) const;
   // Returns the number of claims in the cache. Claims of other drivers are not kept.
   std::size_t claims() const { return claims_.size(); }
   // Returns the pods that DaemonSets made for the domain.
-  std::vector<std::shared_ptr<const api::DaemonPod>> DaemonPods(const std::string& uid) const;
+  std::vector<std::shared_ptr<const api::DaemonPod>> DaemonPods(const kube::Uid& uid) const;
   // Returns the nodes with the domain's label.
-  std::vector<std::shared_ptr<const api::Node>> LabelledNodes(const std::string& uid) const {
+  std::vector<std::shared_ptr<const api::Node>> LabelledNodes(const kube::Uid& uid) const {
     return nodes_.ByIndex(uid);
   }
-  std::size_t CountLabelledNodes(const std::string& uid) const { return nodes_.CountByIndex(uid); }
+  std::size_t CountLabelledNodes(const kube::Uid& uid) const { return nodes_.CountByIndex(uid); }
 
  private:
   struct DriverNamespace {

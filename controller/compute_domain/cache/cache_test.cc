@@ -521,7 +521,7 @@ TEST(Cache, G26_NodesOfACliqueThatADomainKeepsToItselfSayForWhom) {
   Observed observed = Converged();
   observed.domain->placement = std::string(api::kPlacementExclusive);
   PassWorld world(observed);
-  const auto put = [&](const char* name, const char* clique, const std::string& uid) {
+  const auto put = [&](const char* name, const char* clique, const kube::Uid& uid) {
     api::Node node = fixtures::MakeNode(name, uid);
     node.clique = clique;
     world.server.Put(Store(node));

@@ -10,14 +10,14 @@ namespace {
 using Names = std::vector<std::string>;
 
 struct World {
-  static std::string Slice(const std::string& node, const std::string& uid) {
+  static std::string Slice(const std::string& node, const kube::Uid& uid) {
     return R"({"metadata":{"uid":")" + uid + R"("},"spec":{"nodeName":")" + node +
            R"(","pool":{"name":")" + node + R"("}}})";
   }
-  void Add(const std::string& node, const std::string& uid) {
+  void Add(const std::string& node, const kube::Uid& uid) {
     publishers.Apply(*parser.Parse(Slice(node, uid)), false);
   }
-  void Remove(const std::string& node, const std::string& uid) {
+  void Remove(const std::string& node, const kube::Uid& uid) {
     publishers.Apply(*parser.Parse(Slice(node, uid)), true);
   }
   void Replace(const std::vector<std::pair<std::string, std::string>>& slices) {

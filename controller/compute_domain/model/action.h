@@ -75,13 +75,13 @@ struct WriteIdentity {
 // this resourceVersion.
 struct RemoveNodeLabel {
   std::string node = {};
-  std::string domain = {};
+  kube::Uid domain = {};
   std::string version = {};  // Empty if any will do: a domain that ends has no use for the label.
 };
 // Sets the node's domain label again, if it still has none.
 struct RestoreNodeLabel {
   std::string node = {};
-  std::string domain = {};
+  kube::Uid domain = {};
 };
 // Writes the whole status, if the domain still has this resourceVersion.
 struct WriteStatus {

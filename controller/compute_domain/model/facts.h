@@ -1,4 +1,4 @@
-// Facts about all domains: settings, freshness of caches, missing permissions. Pure.
+// Facts about all domains: settings of the process, freshness of caches, the cluster. Pure.
 #pragma once
 
 #include <chrono>
@@ -14,6 +14,7 @@
 #include "controller/compute_domain/model/kind.h"
 #include "controller/daemon_set/render.h"
 #include "pkg/base/clock.h"
+#include "pkg/base/shared_value.h"
 #include "pkg/kube/api/permission.h"
 #include "pkg/kube/api/resource.h"
 
@@ -94,12 +95,10 @@ struct Views {
   friend bool operator==(const Views&, const Views&) = default;
 };
 
-// Facts about all domains.
-struct Facts {
+// Settings of the process that rules read.
+struct RuleSettings {
   std::vector<std::string> driver_namespaces = {};  // Children are created in the first.
-  std::string user = {};  // User name of this process at the API server. Empty if it is not known.
   daemon_set::DaemonSetSettings daemons = {};
-  PlacementPolicy placement = PlacementPolicy::kUnknown;
   // The hosts run IMEX. Domains have a claim template for their workload, but no daemons, cliques
   // or node labels.
   bool imex_on_hosts = false;
@@ -113,20 +112,25 @@ struct Facts {
                                              api::kLeavingTaints.end()};
   // An index is kept this long for a node whose daemon was deleted.
   std::chrono::seconds index_hold{60};
+  RolloutSettings rollout = {};
   // A node keeps the domain's label this long after its last claim, so that its plugin can remove
   // the label first.
   std::chrono::seconds label_hold{30};
-  RolloutSettings rollout = {};
+  // How long a node may be without ResourceSlices before this is reported, e.g. while its plugin
+  // starts. A restarting kubelet deletes the slices, and the plugin needs 30 s to publish them
+  // again.
+  std::chrono::seconds plugin_patience{60};
+};
+
+// What is known of the cluster besides its objects.
+struct ClusterState {
+  std::string user = {};  // User name of this process at the API server. Empty if it is not known.
+  PlacementPolicy placement = PlacementPolicy::kUnknown;
   // A daemon of the new template that does not serve, and its node. Until it is fixed, no daemon is
   // replaced in any domain. Empty if the rollout continues.
   std::string rollout_stopped = {};
   // Whether the rollout may start in another clique of the cluster.
   bool rollout_has_room = true;
-  // How long a node may be without ResourceSlices before this is reported, e.g. while its plugin
-  // starts. A restarting kubelet deletes the slices, and the plugin needs 30 s to publish them
-  // again.
-  std::chrono::seconds plugin_patience{60};
-  Views views = {};
   GpuCount gpus = {};  // Read while pods wait for GPUs.
   // Permissions that the API server refused, and when each is tried again: it may be granted later.
   std::map<kube::Permission, base::Clock::TimePoint> missing_permissions = {};
@@ -140,6 +144,12 @@ struct Facts {
     if (lacked == missing_permissions.end()) return {};
     return lacked->second;
   }
+};
+
+struct Facts {
+  base::SharedValue<RuleSettings> settings = {};
+  Views views = {};
+  ClusterState cluster = {};
 };
 
 }  // namespace compute_domain

@@ -14,7 +14,7 @@ enum class Kind { kComputeDomain, kDaemonSet, kClaimTemplate, kClique, kDaemonPo
 // The object that has the name of a child.
 struct NameHolder {
   kube::ObjectMeta meta = {};
-  std::string domain = {};
+  kube::Uid domain = {};
   std::string target = {};
   std::string template_hash = {};
 };

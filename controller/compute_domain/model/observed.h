@@ -136,7 +136,7 @@ struct OtherDomains {
 };
 
 struct Observed {
-  std::string uid = {};
+  kube::Uid uid = {};
   // From the cache.
   std::optional<api::ComputeDomain> domain = {};
   Children children = {};

@@ -8,7 +8,8 @@
 namespace compute_domain {
 
 bool IsDriverNamespace(const Facts& facts, const std::string& ns) {
-  return std::ranges::find(facts.driver_namespaces, ns) != facts.driver_namespaces.end();
+  return std::ranges::find(facts.settings->driver_namespaces, ns) !=
+         facts.settings->driver_namespaces.end();
 }
 
 namespace {
@@ -26,7 +27,7 @@ bool HasAnyIn(const Observed& observed, const std::string& ns) {
 }  // namespace
 
 std::vector<std::string> NamespacesToRead(const Observed& observed) {
-  std::vector<std::string> namespaces = observed.facts.driver_namespaces;
+  std::vector<std::string> namespaces = observed.facts.settings->driver_namespaces;
   std::erase_if(namespaces, [&](const std::string& ns) {
     return observed.facts.views.unreadable_namespaces.contains(ns) && !HasAnyIn(observed, ns);
   });
@@ -35,7 +36,7 @@ std::vector<std::string> NamespacesToRead(const Observed& observed) {
 
 bool IsElsewhere(const Observed& observed, const std::string& ns) {
   const Facts& facts = observed.facts;
-  return IsDriverNamespace(facts, ns) && ns != facts.driver_namespaces.front() &&
+  return IsDriverNamespace(facts, ns) && ns != facts.settings->driver_namespaces.front() &&
          !facts.views.unknown_namespaces.contains(ns) && !HasAnyIn(observed, ns);
 }
 

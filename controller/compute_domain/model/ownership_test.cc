@@ -9,7 +9,7 @@ namespace {
 
 TEST(IsElsewhere, REV4_K8_ADriverNamespaceThatWasReadAndHasNothingOfTheDomain) {
   Observed observed = fixtures::Converged();
-  observed.facts.driver_namespaces = {fixtures::kDriverNs, fixtures::kOldDriverNs};
+  observed.facts.settings.Edit().driver_namespaces = {fixtures::kDriverNs, fixtures::kOldDriverNs};
   EXPECT_TRUE(IsElsewhere(observed, fixtures::kOldDriverNs));
   EXPECT_FALSE(IsElsewhere(observed, fixtures::kDriverNs)) << "it is cdom's own";
   EXPECT_FALSE(IsElsewhere(observed, fixtures::kUserNs));

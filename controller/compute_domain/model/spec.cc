@@ -97,9 +97,9 @@ bool AreChildrenSeen(const Observed& observed) {
   const bool has_templates =
       is_implied(views.templates) ||
       (any(children.templates, IsWorkloadTemplate) &&
-       (observed.facts.imex_on_hosts || any(children.templates, IsDaemonTemplate)));
-  return has_templates && (observed.facts.imex_on_hosts || is_implied(views.daemon_sets) ||
-                           any(children.daemon_sets, IsDaemonSet));
+       (observed.facts.settings->imex_on_hosts || any(children.templates, IsDaemonTemplate)));
+  return has_templates && (observed.facts.settings->imex_on_hosts ||
+                           is_implied(views.daemon_sets) || any(children.daemon_sets, IsDaemonSet));
 }
 
 }  // namespace
@@ -210,9 +210,10 @@ bool IsPaused(const Observed& observed) { return observed.domain->paused == "tru
 
 std::chrono::seconds DeletionGrace(const Observed& observed) {
   const std::string& grace = observed.domain->deletion_grace;
-  if (grace.empty()) return observed.facts.deletion_grace;
+  if (grace.empty()) return observed.facts.settings->deletion_grace;
   const auto parsed = base::ParseDuration(grace);
-  return parsed ? std::chrono::ceil<std::chrono::seconds>(*parsed) : observed.facts.deletion_grace;
+  return parsed ? std::chrono::ceil<std::chrono::seconds>(*parsed)
+                : observed.facts.settings->deletion_grace;
 }
 
 }  // namespace compute_domain

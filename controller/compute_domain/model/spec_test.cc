@@ -25,7 +25,7 @@ TEST(FindObjection, B40_NameThatIsNoNameIsRefusedWithAnExample) {
 
 TEST(DeletionGrace, AnnotationOfTheDomainGoesFirst) {
   Observed observed = Converged();
-  observed.facts.deletion_grace = seconds(600);
+  observed.facts.settings.Edit().deletion_grace = seconds(600);
   EXPECT_EQ(DeletionGrace(observed), seconds(600));
   observed.domain->deletion_grace = "1m30s";
   EXPECT_EQ(DeletionGrace(observed), seconds(90));
@@ -36,7 +36,7 @@ TEST(DeletionGrace, AnnotationOfTheDomainGoesFirst) {
 
 TEST(DeletionGrace, AnnotationThatIsNoDurationIsNotHeededAndNamed) {
   Observed observed = Converged();
-  observed.facts.deletion_grace = seconds(600);
+  observed.facts.settings.Edit().deletion_grace = seconds(600);
   observed.domain->deletion_grace = "soon";
   EXPECT_EQ(DeletionGrace(observed), seconds(600));
   const auto invalid = FindInvalidAnnotation(observed);
@@ -91,7 +91,7 @@ TEST(IsProvisioned, REV4_K9_ChildrenThatAreSeen_ShowIt) {
     observed.children.daemon_pods.clear();
     EXPECT_FALSE(IsProvisioned(observed));
     observed.facts.views = {};
-    observed.facts.imex_on_hosts = true;
+    observed.facts.settings.Edit().imex_on_hosts = true;
     EXPECT_EQ(IsProvisioned(observed), observed.children.templates.size() == 2 ||
                                            observed.children.templates[0].target == "Workload")
         << "only the template of the workload is needed";

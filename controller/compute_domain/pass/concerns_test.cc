@@ -310,7 +310,7 @@ TEST(Concerns, REV3_F17_TemplateThatMayNotBeDeletedKeepsNothingElse) {
 // The plugin's prepare goes on, and labels the node again as soon as the label is gone.
 TEST(Concerns, REV3_H1_LabelThatComesBackIsRemovedEverMoreRarely) {
   Observed observed = JustDeleted();
-  observed.facts.deletion_grace = std::chrono::seconds(40);
+  observed.facts.settings.Edit().deletion_grace = std::chrono::seconds(40);
   PassWorld world(observed);
   int removals = 0;
   world.server.Intercept([&](const std::string& line) -> std::optional<MapServer::Reply> {

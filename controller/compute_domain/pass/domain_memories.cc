@@ -4,7 +4,7 @@
 
 namespace compute_domain {
 
-std::shared_ptr<const Remembered> DomainMemories::Recall(const std::string& uid) const {
+std::shared_ptr<const Remembered> DomainMemories::Recall(const kube::Uid& uid) const {
   static const auto kNothing = std::make_shared<const Remembered>();
   return of_.With([&](const auto& of) {
     const auto known = of.find(uid);
@@ -12,12 +12,12 @@ std::shared_ptr<const Remembered> DomainMemories::Recall(const std::string& uid)
   });
 }
 
-void DomainMemories::Keep(const std::string& uid, Remembered remembered) {
+void DomainMemories::Keep(const kube::Uid& uid, Remembered remembered) {
   auto kept = std::make_shared<const Remembered>(std::move(remembered));
   of_.With([&](auto& of) { std::swap(of[uid], kept); });
 }
 
-void DomainMemories::Forget(const std::string& uid) {
+void DomainMemories::Forget(const kube::Uid& uid) {
   of_.With([&](auto& of) { of.erase(uid); });
 }
 

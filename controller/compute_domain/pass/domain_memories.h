@@ -29,9 +29,9 @@ struct Remembered {
 class DomainMemories {
  public:
   // Never null. What it points to does not change.
-  std::shared_ptr<const Remembered> Recall(const std::string& uid) const;
-  void Keep(const std::string& uid, Remembered remembered);
-  void Forget(const std::string& uid);
+  std::shared_ptr<const Remembered> Recall(const kube::Uid& uid) const;
+  void Keep(const kube::Uid& uid, Remembered remembered);
+  void Forget(const kube::Uid& uid);
 
  private:
   base::Guarded<std::map<std::string, std::shared_ptr<const Remembered>>> of_;  // Key: UID.

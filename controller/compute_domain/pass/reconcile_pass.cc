@@ -41,14 +41,14 @@ bool Admits(const Action& action) {
 }
 
 // Returns a share from 0 to 1 that spreads the retries of domains.
-double SpreadOf(const std::string& uid) {
+double SpreadOf(const kube::Uid& uid) {
   constexpr std::size_t kParts = 1000;
   return static_cast<double>(std::hash<std::string>()(uid) % kParts) / kParts;
 }
 
 }  // namespace
 
-ReconcilePass::ReconcilePass(SharedState& shared, std::string uid) : shared_(shared) {
+ReconcilePass::ReconcilePass(SharedState& shared, kube::Uid uid) : shared_(shared) {
   observed_.uid = std::move(uid);
 }
 
@@ -282,15 +282,15 @@ void ReconcilePass::TakeResult(InFlightAction& one, ActionResult result) {
   for (const MemoryChange& change : result.memory) Change(change);
   if (result.gpus) {
     shared_.SetGpus(result.gpus);
-    observed_.facts.gpus = {.by_node = std::move(result.gpus), .is_old = false};
+    observed_.facts.cluster.gpus = {.by_node = std::move(result.gpus), .is_old = false};
   }
   const bool shows_pods = std::holds_alternative<ReadPodConditions>(one.action) && !result.goes_on;
   if (shows_pods) RecordPendingPodEvents();
   decide_again_ = decide_again_ || result.decide_again;
   std::ranges::move(result.expectations, std::back_inserter(expectations_));
-  if (result.shows_crd) shared_.crd().OnConditions(!observed_.facts.status_is_pruned);
+  if (result.shows_crd) shared_.crd().OnConditions(!observed_.facts.cluster.status_is_pruned);
   if (result.missing_permission) {
-    observed_.facts.missing_permissions[*result.missing_permission] =
+    observed_.facts.cluster.missing_permissions[*result.missing_permission] =
         shared_.permissions().OnForbidden(*result.missing_permission);
   }
   const auto* replace = std::get_if<ReplaceDaemon>(&one.action);
@@ -319,7 +319,7 @@ void ReconcilePass::TakeError(const Action& action, base::Error error) {
         .at_least = error.retry_after.value_or(std::chrono::seconds(0)),
         .is_conflict = error.code == base::ErrorCode::kConflict,
         .version = VersionOf(action),
-        .failure = FailureOf(error, observed_.facts.user),
+        .failure = FailureOf(error, observed_.facts.cluster.user),
         .passing = error.message});
   if (!outcome_.error) outcome_.error = std::move(error);
 }
@@ -402,7 +402,7 @@ void ReconcilePass::Finish() {
   }
   shared_.rollout().StopOrResume(observed_.uid, DomainName(), status_->rollout_failed);
   KeepMemoryShared();
-  if (observed_.facts.status_is_pruned) {
+  if (observed_.facts.cluster.status_is_pruned) {
     outcome_.requeue_after.AtMost(shared_.crd().UntilConditionsAreTried());
   }
   Remember();
@@ -411,7 +411,7 @@ void ReconcilePass::Finish() {
 // The log says what a condition would that the installed CRD drops, whenever it changes.
 void ReconcilePass::KeepMemoryShared() {
   // The write of this pass may have shown that it drops them.
-  const bool is_new = observed_.facts.status_is_pruned && !status_->memory_shared;
+  const bool is_new = observed_.facts.cluster.status_is_pruned && !status_->memory_shared;
   if (is_new) status_->memory_shared = MakePlanner().PlanStatus().memory_shared;
   // While it is tried whether the CRD keeps them by now, nothing is new.
   if (!status_->memory_shared) return;
@@ -432,7 +432,8 @@ void ReconcilePass::KeepMemoryShared() {
 void ReconcilePass::Remember() {
   const base::Clock::TimePoint now = shared_.Now().monotonic;
   for (const auto& [clique, at] : cliques_written_) {
-    const CliqueWritten written = {.clique = clique, .first_window = observed_.facts.status_window};
+    const CliqueWritten written = {.clique = clique,
+                                   .first_window = observed_.facts.settings->status_window};
     observed_.memory = NextMemory(std::move(observed_.memory), written, at);
   }
   if (observed_.evidence.scheduler_messages) {

@@ -42,7 +42,7 @@ kube::WorkQueue::Ended EndOf(const Outcome& outcome);
 // One reconcile of one domain. Used by one thread. `shared` must outlive it.
 class ReconcilePass {
  public:
-  ReconcilePass(SharedState& shared, std::string uid);
+  ReconcilePass(SharedState& shared, kube::Uid uid);
 
   // Returns the requests to send next, in parallel. Empty if the pass is over. Pass all replies to
   // HandleReplies, in the same order.

@@ -349,7 +349,7 @@ TEST(Pass, B37_ChangedSettingGoesIntoTheDaemonSetInOneWriteThatIsLocked) {
   EXPECT_LT(world.Settle(), 5);
   // The same cluster under a controller of another image.
   Facts facts = observed.facts;
-  facts.daemons.image = "registry.example/cdom:2";
+  facts.settings.Edit().daemons.image = "registry.example/cdom:2";
   SharedState next(world.cache, facts, world.clock, world.logger);
   const auto pass = [&] {
     world.server.ShowAll(world.cache);
@@ -533,7 +533,8 @@ TEST(Pass, B17_ImexThatIsStartedAgainUnderPodsThatUseItIsToldOnce) {
 TEST(Pass, C5_FewCliquesOfTheClusterAreUnderWayAtATime) {
   for (const int most : {0, 1}) {
     Observed observed = Converged();
-    observed.facts.rollout = {.policy = RolloutPolicy::kAlways, .cliques_max = most};
+    observed.facts.settings.Edit().rollout = {.policy = RolloutPolicy::kAlways,
+                                              .cliques_max = most};
     observed.children.daemon_sets[0].template_hash = "old";
     observed.children.daemon_sets[0].template_generation = 1;
     for (api::DaemonPod& pod : observed.children.daemon_pods) pod.template_hash = "older";
@@ -555,7 +556,7 @@ TEST(Pass, C5_FewCliquesOfTheClusterAreUnderWayAtATime) {
 // As a webhook may say it, with or without cause: what was not replaced is not waited for.
 TEST(Pass, C5_DaemonWhoseDeletionConflictsIsReplacedWhenTheServerLetsIt) {
   Observed observed = Converged();
-  observed.facts.rollout.policy = RolloutPolicy::kAlways;
+  observed.facts.settings.Edit().rollout.policy = RolloutPolicy::kAlways;
   observed.children.daemon_sets[0].template_hash = "old";
   observed.children.daemon_sets[0].template_generation = 1;
   for (api::DaemonPod& pod : observed.children.daemon_pods) pod.template_hash = "older";
@@ -1412,7 +1413,7 @@ TEST(Pass, B37_LabelThatSomebodyTookOffAChildIsPutBackAndTold) {
     SCOPED_TRACE(ResourceOf(kind).kind + " " + kube::ToString(key));
     PassWorld world(Converged());
     json::Value object = world.server.Get(kind, key);
-    const std::string uid = object["metadata"]["uid"].AsString();
+    const kube::Uid uid = object["metadata"]["uid"].AsString();
     object["metadata"].Erase("labels");
     object["metadata"]["annotations"]["cdom.dev/template-hash"] = "older";
     world.server.Put({.kind = kind, .object = std::move(object)});

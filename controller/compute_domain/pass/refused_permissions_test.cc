@@ -139,7 +139,7 @@ TEST(Rights, C10_CliqueWrittenByPut_CountsAsOneWrite) {
   EXPECT_EQ(world.refused, (Lines{"patch computedomaincliques"}));
   const auto batching = world.shared.Gather(fixtures::kUid).memory.clique_batching;
   ASSERT_EQ(batching.size(), 1U);
-  EXPECT_EQ(batching.begin()->second.window, observed.facts.status_window);
+  EXPECT_EQ(batching.begin()->second.window, observed.facts.settings->status_window);
 }
 
 TEST(Rights, C20_RightThatIsGrantedIsUsedAgain) {
@@ -213,7 +213,7 @@ TEST(Rights, C20_PolicysRefusalOfADeleteIsNoMissingRight) {
 
 TEST(Rights, K2_WithoutARightToDeletePodsNoDaemonIsReplacedAndThatIsSaid) {
   Observed observed = Converged();
-  observed.facts.rollout.policy = RolloutPolicy::kAlways;
+  observed.facts.settings.Edit().rollout.policy = RolloutPolicy::kAlways;
   observed.children.daemon_sets[0].template_hash = "old";
   observed.children.daemon_sets[0].template_generation = 1;
   for (api::DaemonPod& pod : observed.children.daemon_pods) pod.template_hash = "older";

@@ -19,7 +19,7 @@ SharedState::SharedState(const Cache& cache, const Facts& facts, const base::Clo
       logger_(logger),
       rules_(rules),
       known_(Known{.facts = facts}),
-      rollout_(facts.rollout.cliques_max, logger),
+      rollout_(facts.settings->rollout.cliques_max, logger),
       crd_(clock, logger),
       permissions_(clock, logger),
       capacity_(cache, clock) {}
@@ -28,17 +28,17 @@ Facts SharedState::CurrentFacts() const {
   const base::Clock::TimePoint now = clock_.Now();
   Facts facts = known_.With([&](const Known& known) {
     Facts copy = known.facts;
-    copy.gpus.is_old = !copy.gpus.by_node || now - known.gpus_counted >= kGpusKept;
+    copy.cluster.gpus.is_old = !copy.cluster.gpus.by_node || now - known.gpus_counted >= kGpusKept;
     return copy;
   });
-  facts.status_is_pruned = crd_.DropsConditions();
-  facts.missing_permissions = permissions_.InForce();
-  facts.rollout_has_room = rollout_.HasRoom();
-  facts.rollout_stopped = rollout_.WhyStopped();
+  facts.cluster.status_is_pruned = crd_.DropsConditions();
+  facts.cluster.missing_permissions = permissions_.InForce();
+  facts.cluster.rollout_has_room = rollout_.HasRoom();
+  facts.cluster.rollout_stopped = rollout_.WhyStopped();
   return facts;
 }
 
-Observed SharedState::Gather(const std::string& uid) const {
+Observed SharedState::Gather(const kube::Uid& uid) const {
   Observed observed = cache_.Read(uid);
   observed.facts = CurrentFacts();
   // A kind that is not served has no objects. The cache keeps those from before.
@@ -59,7 +59,7 @@ void SharedState::AddSurveys(Observed& observed) const {
   if (!observed.domain) return;
   observed.others.surveys.clear();
   if (!FindPodsWithoutChannel(observed).empty()) {
-    NodeSurveyor surveyor(observed, cache_.UnrelatedClaims(), [&](const std::string& uid) {
+    NodeSurveyor surveyor(observed, cache_.UnrelatedClaims(), [&](const kube::Uid& uid) {
       std::string name = cache_.NameOf(uid);
       return name == uid ? "" : name;
     });
@@ -86,17 +86,18 @@ std::string SharedState::MemorySharedOf(const api::ComputeDomain& domain) const 
 }
 
 void SharedState::SetUser(const std::string& user) {
-  known_.With([&](Known& known) { known.facts.user = user; });
+  known_.With([&](Known& known) { known.facts.cluster.user = user; });
 }
 
 bool SharedState::SetPlacement(PlacementPolicy placement) {
-  return known_.With(
-      [&](Known& known) { return std::exchange(known.facts.placement, placement) != placement; });
+  return known_.With([&](Known& known) {
+    return std::exchange(known.facts.cluster.placement, placement) != placement;
+  });
 }
 
 void SharedState::SetGpus(std::shared_ptr<const api::GpusByNode> by_node) {
   known_.With([&](Known& known) {
-    known.facts.gpus = {.by_node = std::move(by_node), .is_old = false};
+    known.facts.cluster.gpus = {.by_node = std::move(by_node), .is_old = false};
     known.gpus_counted = clock_.Now();
   });
 }

@@ -25,7 +25,7 @@ class SharedState {
               base::Logger& logger, const Rules& rules = kRules);
 
   // Returns the snapshot with which a pass begins.
-  Observed Gather(const std::string& uid) const;
+  Observed Gather(const kube::Uid& uid) const;
   // Adds where the pods that wait may run, and what is free, to a snapshot that needs it.
   void AddSurveys(Observed& observed) const;
 

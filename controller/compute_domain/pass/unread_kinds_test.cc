@@ -115,7 +115,7 @@ TEST(UnreadKinds, REV4_K8_UnknownPods_TakeNobodysReadiness) {
 TEST(UnreadKinds, REV4_K8_UnknownNodes_StopTheRollout) {
   Observed observed = Marked();
   observed.facts.views.nodes = Freshness::kUnknown;
-  observed.facts.rollout.policy = RolloutPolicy::kAlways;
+  observed.facts.settings.Edit().rollout.policy = RolloutPolicy::kAlways;
   for (api::DaemonPod& pod : observed.children.daemon_pods) pod.template_hash = "old";
   api::DaemonSet& set = observed.children.daemon_sets[0];
   PassWorld probe(observed);

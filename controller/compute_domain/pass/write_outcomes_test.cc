@@ -142,7 +142,7 @@ TEST(WriteOutcomes, StatusIsTriedAgainIfTheServerLacksTheSubresource) {
 // Both daemons are outdated, and may be replaced under a job.
 Observed WithRolloutUnderJobs() {
   Observed observed = Converged();
-  observed.facts.rollout.policy = RolloutPolicy::kAlways;
+  observed.facts.settings.Edit().rollout.policy = RolloutPolicy::kAlways;
   api::DaemonSet& set = observed.children.daemon_sets[0];
   set.template_hash = HashChildren(observed).daemon_set;
   set.template_generation = set.meta.generation = 2;
@@ -213,7 +213,7 @@ TEST(WriteOutcomes, REV4_K1_ReplacementAnswered409KeepsItsPlaceWhilePodsCannotBe
 
 TEST(WriteOutcomes, REV3_F6_RolloutThatWaitsForItsTurnSendsNothing) {
   Observed observed = WithRolloutUnderJobs();
-  observed.facts.rollout.cliques_max = 0;  // As if others had all the places.
+  observed.facts.settings.Edit().rollout.cliques_max = 0;  // As if others had all the places.
   PassWorld world(observed);
   std::size_t requests = 0;
   int passes = 0;
@@ -233,7 +233,7 @@ TEST(WriteOutcomes, REV3_F6_RolloutThatWaitsForItsTurnSendsNothing) {
 // is free again.
 TEST(WriteOutcomes, REV3_F6_DomainsGetTheirTurnInTheOrderInWhichTheyAsked) {
   Observed observed = WithRolloutUnderJobs();
-  observed.facts.rollout.cliques_max = 1;
+  observed.facts.settings.Edit().rollout.cliques_max = 1;
   PassWorld world(observed);
   std::vector<std::string> others;
   for (const int number : {3, 1, 2}) {
@@ -242,7 +242,7 @@ TEST(WriteOutcomes, REV3_F6_DomainsGetTheirTurnInTheOrderInWhichTheyAsked) {
     others.push_back(other.uid());
   }
   world.server.Refuse(kDeletePod, 503, "ServiceUnavailable");
-  const auto run = [&](const std::string& uid) {
+  const auto run = [&](const kube::Uid& uid) {
     world.server.ShowAll(world.cache);
     return world.Run(uid);
   };

@@ -70,7 +70,7 @@ TEST(NextMemory, DaemonThatIsDeleted_IsRememberedSinceItWasFirstSeenSo) {
   Observed observed = fixtures::Converged();
   EXPECT_TRUE(NextMemory(observed, At()).leaving_since.empty());
   fixtures::Delete(observed.children.daemon_pods[0].meta, {});
-  const std::string uid = observed.children.daemon_pods[0].meta.uid;
+  const kube::Uid uid = observed.children.daemon_pods[0].meta.uid;
   observed.memory = NextMemory(observed, At());
   const std::map<std::string, TimePoint> once = {{uid, Time()}};
   EXPECT_EQ(NextMemory(observed, At(seconds(9))).leaving_since, once);

@@ -119,7 +119,7 @@ StatusPlan Planner::PlanStatus() {
     if (is_paused || !IsDeleting() || deletion().wait) {
       plan.write = DecideStatusWrite(observed_, DecideStatus(), now_, plan.requeue_after);
     }
-    if (observed_.facts.status_is_pruned) plan.memory_shared = DecideMemoryShared(Input());
+    if (observed_.facts.cluster.status_is_pruned) plan.memory_shared = DecideMemoryShared(Input());
     plan.requeue_after.AtMost(explanation().plugins.requeue_after);
     plan.requeue_after.AtMost(UntilPhasesEnd(observed_, now_));
     plan.requeue_after.AtMost(UntilConflictEnds(observed_.memory, now_.monotonic));
@@ -325,7 +325,7 @@ void Planner::RequeueDeletion(RequeueAfter& requeue_after) {
 
 // Requeues for cliques that may not be deleted: no watch shows when the permission is granted.
 void Planner::RequeueMissingPermission(RequeueAfter& requeue_after) const {
-  const auto until = observed_.facts.MissingUntil("delete", api::kComputeDomainCliques);
+  const auto until = observed_.facts.cluster.MissingUntil("delete", api::kComputeDomainCliques);
   if (!until || observed_.children.cliques.empty()) return;
   requeue_after.AtMostUntil(*until, now_.monotonic);
 }

@@ -74,7 +74,7 @@ void Rename(Observed& observed, std::mt19937& random) {
   }
   for (auto& [kind, problem] : observed.facts.views.problems) rename(problem);
   rename(observed.facts.views.problem);
-  rename(observed.facts.rollout_stopped);
+  rename(observed.facts.cluster.rollout_stopped);
   rename(observed.memory.creation_trouble);
 }
 
@@ -118,7 +118,8 @@ TEST(PlanReconcile, TextsThatAreRenamed_ChangeNoDecision) {
          fixtures::FailToCreate(o, {.reason = "Forbidden", .message = "create it"});
        }},
       {"claims cannot be read", [](Observed& o) { o = fixtures::WithoutClaims(o); }},
-      {"the rollout stopped", [](Observed& o) { o.facts.rollout_stopped = "node-7 is down"; }},
+      {"the rollout stopped",
+       [](Observed& o) { o.facts.cluster.rollout_stopped = "node-7 is down"; }},
       {"deleted while in use", [](Observed& o) { o = fixtures::Deleting(); }},
       {"deleted", [](Observed& o) { o = fixtures::ReadLive(fixtures::DeletingUnused()); }},
       {"left behind", [](Observed& o) { o = fixtures::Orphans(); }},
@@ -794,7 +795,7 @@ TEST(PlanReconcile, REV4_1_WhatTheCrdDropsOfMemorySharedIsPlanned) {
     return Planner(observed, fixtures::Now(), kRules).PlanStatus().memory_shared;
   };
   EXPECT_FALSE(shared()) << "the condition is written";
-  observed.facts.status_is_pruned = true;
+  observed.facts.cluster.status_is_pruned = true;
   ASSERT_TRUE(shared());
   EXPECT_EQ(shared()->status, "True");
 }
@@ -806,7 +807,7 @@ TEST(PlanReconcile, REV3_F6_PausedDomainGivesItsPlaceInTheRolloutBack) {
                                          .replaced = "before",
                                          .began = fixtures::Now().monotonic,
                                          .serves_since = fixtures::Now().monotonic};
-  EXPECT_EQ(PlanFor(observed).requeue_after, RequeueAfter(observed.facts.rollout.settle));
+  EXPECT_EQ(PlanFor(observed).requeue_after, RequeueAfter(observed.facts.settings->rollout.settle));
 }
 
 }  // namespace

@@ -113,9 +113,10 @@ base::Result<void> HandlePatchReply(const Patch& action, const Reply& reply,
 
 ActionProgress StartAction(const Action& action, const Observed& observed) {
   ActionProgress progress;
-  if (observed.facts.missing_permissions.empty() || !IsWrite(action)) return progress;
+  if (observed.facts.cluster.missing_permissions.empty() || !IsWrite(action)) return progress;
   const http::Request first = RequestsOf(action, observed).front();
-  const bool is_forbidden = observed.facts.missing_permissions.contains(kube::PermissionFor(first));
+  const bool is_forbidden =
+      observed.facts.cluster.missing_permissions.contains(kube::PermissionFor(first));
   if (is_forbidden && first.method == http::Method::kPatch) progress.method = Method::kRead;
   return progress;
 }

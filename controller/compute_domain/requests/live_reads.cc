@@ -92,12 +92,12 @@ Requests PagesOf(const Read& action, const Observed& observed, const ActionProgr
 
 // Keeps the object only if it has the domain's label: passes of other domains may share the reply.
 template <typename T>
-void AddLabelled(T object, const std::string& uid, std::vector<T>& to) {
+void AddLabelled(T object, const kube::Uid& uid, std::vector<T>& to) {
   if (object.domain == uid) to.push_back(std::move(object));
 }
 
 // Adds one item of a live list to `read`, if it belongs to the domain.
-Result<void> AddItem(Kind kind, json::View item, const std::string& uid, ActionProgress& read) {
+Result<void> AddItem(Kind kind, json::View item, const kube::Uid& uid, ActionProgress& read) {
   Children& found = read.found;
   switch (kind) {
     case Kind::kNode:

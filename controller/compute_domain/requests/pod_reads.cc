@@ -65,7 +65,7 @@ void TakePods(const ReadPodConditions& action, const Replies& replies, const Obs
     }
     pods.lacking[name] = std::move(pod);
   }
-  const bool needs_gpus = NumberOfGpus(observed) > 0 && observed.facts.gpus.is_old;
+  const bool needs_gpus = NumberOfGpus(observed) > 0 && observed.facts.cluster.gpus.is_old;
   if (pods.lacking.empty() || !needs_gpus) return;
   pods.slices = Page{.limit = kube::PageLimit(kSlicesPage)};
 }

@@ -203,7 +203,7 @@ TEST(ReadPodConditions, GpusAreCountedOnlyIfItHelpsAndNobodyDidLately) {
   for (const auto& change : std::vector<std::function<void(Observed&)>>{
            [](Observed& o) { o.domain->gpu_class = "mine"; },
            [](Observed& o) { o.domain->gpus = "All"; },
-           [](Observed& o) { o.facts.gpus.is_old = false; }}) {
+           [](Observed& o) { o.facts.cluster.gpus.is_old = false; }}) {
     PodReads reads;
     reads.observed.domain->gpus = "8";
     change(reads.observed);

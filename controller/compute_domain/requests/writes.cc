@@ -280,7 +280,7 @@ Result<void> HandleReply(const WriteStatus& write, const Reply& reply, ReplyCont
   const api::ComputeDomain written = TRY(api::DecodeComputeDomain(object));
   // Only this reply shows whether the CRD drops fields that it does not know.
   if (!write.status.conditions.empty()) {
-    to.observed.facts.status_is_pruned = written.status.conditions.empty();
+    to.observed.facts.cluster.status_is_pruned = written.status.conditions.empty();
     to.result.shows_crd = true;
   }
   Expect(to.result, Kind::kComputeDomain, write.domain.key, written.meta.resource_version);

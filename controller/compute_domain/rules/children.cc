@@ -52,12 +52,13 @@ std::string Stamp(const std::string& hash, std::int64_t generation) {
 }
 
 kube::ObjectKey DaemonKey(const Observed& observed) {
-  return {.ns = observed.facts.driver_namespaces.front(), .name = api::DaemonName(observed.uid)};
+  return {.ns = observed.facts.settings->driver_namespaces.front(),
+          .name = api::DaemonName(observed.uid)};
 }
 
 Rendered RenderDaemonSet(const Observed& observed) {
-  Rendered rendered = {
-      .object = daemon_set::Render(observed.uid, observed.facts.daemons, NodeNamesOf(observed))};
+  Rendered rendered = {.object = daemon_set::Render(observed.uid, observed.facts.settings->daemons,
+                                                    NodeNamesOf(observed))};
   json::Value& pod_template = rendered.object["spec"]["template"];
   rendered.hash = base::Fingerprint(json::Serialize(pod_template));
   // Pods have the annotation, too. It shows which pods are outdated.
@@ -91,7 +92,7 @@ Rendered RenderDaemonTemplate(const Observed& observed) {
 Rendered RenderWorkloadTemplate(const Observed& observed) {
   api::ComputeDomain domain = *observed.domain;
   // A plugin that finds IMEX on its host supports only this mode.
-  if (observed.facts.imex_on_hosts) domain.allocation_mode = "Single";
+  if (observed.facts.settings->imex_on_hosts) domain.allocation_mode = "Single";
   return RenderTemplate(observed, [&](const std::string& version) {
     return resource_claim_template::RenderWorkload(domain, FindGpus(observed).gpus, version);
   });
@@ -139,7 +140,7 @@ Child FindWorkloadTemplate(const Observed& observed) {
 
 std::vector<Child> ChildrenOf(const Observed& observed) {
   Child workload = FindWorkloadTemplate(observed);
-  if (observed.facts.imex_on_hosts) return {std::move(workload)};
+  if (observed.facts.settings->imex_on_hosts) return {std::move(workload)};
   Child daemons = FindTemplate(observed, ChildRole::kDaemonTemplate, DaemonKey(observed),
                                RenderDaemonTemplate, IsDaemonTemplate);
   daemons.hash = observed.memory.rendered.daemon_template;
@@ -399,7 +400,7 @@ ChildrenState FindChildren(const Observed& observed) {
 std::vector<std::string> FindOfOtherMode(const Observed& observed) {
   std::vector<std::string> names;
   if (!observed.domain || observed.domain->meta.deleting) return names;
-  if (!observed.facts.imex_on_hosts) {
+  if (!observed.facts.settings->imex_on_hosts) {
     const kube::Condition* said = observed.domain->status.Find(api::kConditionMembersReady);
     const bool was_on_hosts = said != nullptr && said->reason == api::kReasonHostManaged;
     if (was_on_hosts) names.push_back("ComputeDomain " + kube::ToString(observed.domain->meta.key));

@@ -55,7 +55,7 @@ TEST(PlanChildren, Q2_ChildrenWhoseHashesAreRememberedAreDecidedAboutAsIfTheyWer
   Observed edited = Stamped();
   edited.children.daemon_sets[0].meta.generation = 2;
   Observed outdated = Stamped();
-  outdated.facts.daemons.image = "another";
+  outdated.facts.settings.Edit().daemons.image = "another";
   Observed of_old = Stamped();
   of_old.children.templates[0].template_hash = "of an older release";
   for (Observed& observed : std::vector{as_made, edited, outdated, of_old}) {
@@ -103,7 +103,7 @@ TEST(FindOfOtherMode, P23_DaemonsOfADomainThatLivesAreNamedWhereImexIsOnTheHosts
   EXPECT_EQ(FindOfOtherMode(fixtures::OnHosts()), Names());
   Observed observed = Converged();
   EXPECT_EQ(FindOfOtherMode(observed), Names());
-  observed.facts.imex_on_hosts = true;
+  observed.facts.settings.Edit().imex_on_hosts = true;
   EXPECT_EQ(FindOfOtherMode(observed),
             (Names{"DaemonSet cdom-system/" + fixtures::kDaemonName,
                    "ResourceClaimTemplate cdom-system/" + fixtures::kDaemonName}));
@@ -111,7 +111,7 @@ TEST(FindOfOtherMode, P23_DaemonsOfADomainThatLivesAreNamedWhereImexIsOnTheHosts
   observed.children.templates.erase(observed.children.templates.begin());
   EXPECT_EQ(FindOfOtherMode(observed), Names()) << "another's";
   observed = Converged();
-  observed.facts.imex_on_hosts = true;
+  observed.facts.settings.Edit().imex_on_hosts = true;
   observed.domain->meta.deleting = true;
   EXPECT_EQ(FindOfOtherMode(observed), Names()) << "it is taken down in either mode";
   observed.domain.reset();
@@ -134,7 +134,7 @@ TEST(PlanChildren, ChildrenThatSomebodyElseMadeStayAsTheyAre) {
 TEST(PlanChildren, B37_ChangedSettingReplacesThePodTemplateUnderItsHash) {
   Observed observed = Stamped();
   observed.children.daemon_sets[0].meta.resource_version = "77";
-  observed.facts.daemons.image = "registry.example/cdom:2";
+  observed.facts.settings.Edit().daemons.image = "registry.example/cdom:2";
   const auto actions = PlanChildren(observed);
   const auto writes = Actions<WritePodTemplate>(actions);
   ASSERT_EQ(writes.size(), 1U);

@@ -166,7 +166,8 @@ std::vector<Action> PlanTearDown(const Observed& observed, const Children& child
     }
   }
   // Without this permission, the garbage collector deletes cliques with the last daemon pod.
-  const bool may_delete = !observed.facts.MissingUntil("delete", api::kComputeDomainCliques);
+  const bool may_delete =
+      !observed.facts.cluster.MissingUntil("delete", api::kComputeDomainCliques);
   for (const api::Clique& clique : children.cliques) {
     if (may_delete && IsClique(observed, clique)) {
       TearDown(Kind::kClique, clique.meta, is_live, actions);
@@ -251,7 +252,8 @@ std::vector<std::string> FindRemains(const Observed& observed) {
   }
   // Cliques that cdom may not delete end with the last pod that owns them, even if that pod hangs
   // on a lost node.
-  const bool may_delete = !observed.facts.MissingUntil("delete", api::kComputeDomainCliques);
+  const bool may_delete =
+      !observed.facts.cluster.MissingUntil("delete", api::kComputeDomainCliques);
   for (const api::Clique& clique : children.cliques) {
     if (may_delete || !IsClique(observed, clique)) continue;
     remains.push_back("computedomaincliques/" + kube::ToString(clique.meta.key));

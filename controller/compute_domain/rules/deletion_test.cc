@@ -393,7 +393,8 @@ TEST(PlanDeletion, C20_R2_ThatNoNodeIsLabelledIsReadLive) {
 
 TEST(PlanDeletion, C20_WhoMayNotDeleteCliquesLeavesThemAndAsksAgainWhenItIsTime) {
   Observed observed = ReadLive(DeletingUnused());
-  observed.facts.missing_permissions[{.verb = "delete", .resource = "computedomaincliques"}] =
+  observed.facts.cluster
+      .missing_permissions[{.verb = "delete", .resource = "computedomaincliques"}] =
       fixtures::Now().monotonic + seconds(20);
   const Plan plan = PlanFor(observed);
   EXPECT_EQ(DeletedUids(plan), (Names{"workload-template", "daemon-set", "daemon-template"}));
@@ -811,13 +812,15 @@ TEST(FindRemains, OnlyWhatANodeThatLivesHasStillToEndCounts) {
        [](Observed& o) {
          o.children.cliques = {fixtures::MakeClique()};
          o.children.cliques[0].meta.key.name = "another";
-         o.facts.missing_permissions[{.verb = "delete", .resource = "computedomaincliques"}] = {};
+         o.facts.cluster
+             .missing_permissions[{.verb = "delete", .resource = "computedomaincliques"}] = {};
        },
        2},
       {"a clique that we may not delete",
        [](Observed& o) {
          o.children.cliques = {fixtures::MakeClique()};
-         o.facts.missing_permissions[{.verb = "delete", .resource = "computedomaincliques"}] = {};
+         o.facts.cluster
+             .missing_permissions[{.verb = "delete", .resource = "computedomaincliques"}] = {};
        },
        3},
   };
@@ -909,7 +912,7 @@ TEST(PlanTearDown, REV4_K3_OfPodsWithoutAnOwnerDaemonsAloneAreDeleted) {
     observed.evidence.children = observed.children;
     return DeletedUids(PlanAfter(observed, minutes(10)));
   };
-  const std::string uid = Deleting().children.daemon_pods[0].meta.uid;
+  const kube::Uid uid = Deleting().children.daemon_pods[0].meta.uid;
   EXPECT_EQ(std::ranges::count(deleted(fixtures::kDaemonName + "-x"), uid), 1);
   EXPECT_EQ(std::ranges::count(deleted("copy-of-a-person"), uid), 0);
 }

@@ -27,7 +27,7 @@ std::vector<std::string> UnlabelledNodes(const Observed& observed,
   const Facts& facts = observed.facts;
   const bool is_seen =
       observed.domain && facts.views.claims_are_read && facts.views.nodes == Freshness::kFresh;
-  if (!is_seen || facts.imex_on_hosts) return {};
+  if (!is_seen || facts.settings->imex_on_hosts) return {};
   std::set<std::string> nodes;
   for (const api::ResourceClaim& claim : claims) {
     const auto node = observed.nodes.find(claim.node);
@@ -63,7 +63,7 @@ NodeLabels PlanNodeLabels(const Observed& observed, const Instant& now) {
     if (since == observed.memory.idle_since.end()) continue;
     // From then on NodesWithoutPods() returns the node.
     static_cast<void>(labels.requeue_after.IsDue(since->second + kUnclaimedFor - now.monotonic));
-    const auto rest = since->second + observed.facts.label_hold - now.monotonic;
+    const auto rest = since->second + observed.facts.settings->label_hold - now.monotonic;
     if (labels.requeue_after.IsDue(rest)) due.push_back(node);
   }
   std::set<std::string> bare;

@@ -149,7 +149,7 @@ TEST(UnlabelledNodes, REV3_F5_OnlyNodesThatLiveAndThatPodsUseWithoutALabelCount)
       {"no domain", [](Observed& o) { o.domain.reset(); }, 0},
       {"claims are not read", [](Observed& o) { o.facts.views.claims_are_read = false; }, 0},
       {"an old view", [](Observed& o) { o.facts.views.nodes = Freshness::kStale; }, 0},
-      {"IMEX on the hosts", [](Observed& o) { o.facts.imex_on_hosts = true; }, 0},
+      {"IMEX on the hosts", [](Observed& o) { o.facts.settings.Edit().imex_on_hosts = true; }, 0},
       {"an unknown node", [](Observed& o) { o.nodes.clear(); }, 0},
       {"not ready", [](Observed& o) { o.nodes["node-0"].ready = false; }, 0},
       {"another's", [](Observed& o) { o.nodes["node-0"].domain = "another"; }, 0},

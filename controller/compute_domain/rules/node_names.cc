@@ -28,7 +28,8 @@ NodeNames Recorded(const Observed& observed) {
 
 // Only cdom's daemon knows names of a domain. Where the controller writes entries, no other runs.
 NodeNames Wanted(const Observed& observed) {
-  return observed.facts.daemons.controller_writes ? NodeNames::kOfDomain : NodeNames::kShared;
+  return observed.facts.settings->daemons.controller_writes ? NodeNames::kOfDomain
+                                                            : NodeNames::kShared;
 }
 
 // Returns whether no daemon runs, and none may be about to start for an allocated claim, as far as

@@ -16,7 +16,7 @@ using fixtures::Converged;
 Observed OfBefore() {
   Observed observed = Converged();
   observed.children.daemon_sets.front().template_hash = "of before";
-  observed.facts.daemons.controller_writes = true;
+  observed.facts.settings.Edit().daemons.controller_writes = true;
   observed.memory.rendered = {};
   return observed;
 }
@@ -42,7 +42,7 @@ TEST(NodeNames, REV4_Y1_NewDomainHasNamesOfItsOwn) {
   observed.children.daemon_sets.clear();
   EXPECT_EQ(NodeNamesOf(observed), NodeNames::kOfDomain);
   EXPECT_FALSE(ReadBeforeNamesChange(observed));
-  observed.facts.daemons.controller_writes = false;
+  observed.facts.settings.Edit().daemons.controller_writes = false;
   EXPECT_EQ(NodeNamesOf(observed), NodeNames::kShared) << "the daemons may be NVIDIA's";
 }
 
@@ -106,7 +106,7 @@ TEST(NodeNames, REV4_Y12_NamesStayWhileADaemonMayRun) {
 
 TEST(NodeNames, DaemonsOfNvidiaGetNoNamesOfTheirDomain) {
   Observed observed = IdleOfBefore();
-  observed.facts.daemons.controller_writes = false;
+  observed.facts.settings.Edit().daemons.controller_writes = false;
   observed.children.daemon_sets.front().has_own_names = true;
   EXPECT_EQ(NodeNamesOf(observed), NodeNames::kShared);
   observed.children.daemon_pods = OfBefore().children.daemon_pods;

@@ -184,7 +184,7 @@ std::string DescribePod(const DaemonPod& pod) {
 // if it saw the pod start, so that a wrong wall clock stops no rollout. Otherwise uses the pod's
 // age.
 milliseconds UntilOverdue(const Observed& observed, const DaemonPod& pod, const Instant& now) {
-  const auto deadline = observed.facts.rollout.deadline;
+  const auto deadline = observed.facts.settings->rollout.deadline;
   const auto seen = observed.memory.unready_since.find(pod.meta.uid);
   if (seen != observed.memory.unready_since.end() && seen->second) {
     return std::chrono::ceil<milliseconds>(*seen->second + deadline - now.monotonic);
@@ -196,7 +196,7 @@ milliseconds UntilOverdue(const Observed& observed, const DaemonPod& pod, const 
 // Finds a daemon of a changed template that should serve by now: a replacement, or one for a new
 // job. Requeues for the time at which one may fail.
 void FindFailure(const Observed& observed, const Instant& now, Rollout& rollout) {
-  const std::chrono::seconds deadline = observed.facts.rollout.deadline;
+  const std::chrono::seconds deadline = observed.facts.settings->rollout.deadline;
   for (const auto& [clique, replacement] : observed.memory.replacements) {
     if (replacement.serves_since) continue;
     const auto rest = replacement.began + deadline - now.monotonic;
@@ -238,7 +238,7 @@ bool IsMadeBy(const DaemonPod& pod, const kube::Uid& set) {
 bool MayRestartUnderJob(const Observed& observed) {
   const std::string& own = observed.domain->daemon_roll;
   if (own == "Always") return true;
-  return own.empty() && observed.facts.rollout.policy == RolloutPolicy::kAlways;
+  return own.empty() && observed.facts.settings->rollout.policy == RolloutPolicy::kAlways;
 }
 
 bool IsClaimed(const Observed& observed, const std::vector<api::ResourceClaim>& claims) {
@@ -273,7 +273,7 @@ std::map<std::string, Replacement> FindReplacements(const Observed& observed,
                          !pod->second->meta.deleting;
     if (is_kept && now - replacement.began >= kShownWithin) continue;
     // A lost node must not keep the place from other domains. Its daemon starts when it is back.
-    const bool is_over = now - replacement.began >= observed.facts.rollout.deadline;
+    const bool is_over = now - replacement.began >= observed.facts.settings->rollout.deadline;
     if (is_over && IsLost(observed, replacement.node)) continue;
     const bool serves = pod != pods.end() && pod->second->meta.uid != replacement.replaced &&
                         Serves(*pod->second) && IsShownReady(observed, replacement.node);
@@ -281,7 +281,7 @@ std::map<std::string, Replacement> FindReplacements(const Observed& observed,
       replacement.serves_since.reset();
     } else if (!replacement.serves_since) {
       replacement.serves_since = now;
-    } else if (now - *replacement.serves_since >= observed.facts.rollout.settle) {
+    } else if (now - *replacement.serves_since >= observed.facts.settings->rollout.settle) {
       continue;
     }
     found.emplace(clique, std::move(replacement));
@@ -294,14 +294,14 @@ Rollout PlanRollout(const Observed& observed, const Membership& membership, cons
   FindFailure(observed, now, rollout);
   for (const auto& [clique, replacement] : observed.memory.replacements) {
     const auto due = replacement.serves_since
-                         ? *replacement.serves_since + observed.facts.rollout.settle
+                         ? *replacement.serves_since + observed.facts.settings->rollout.settle
                          : replacement.began + kShownWithin;
     const auto rest = std::chrono::ceil<milliseconds>(due - now.monotonic);
     if (!replacement.serves_since && rest <= milliseconds(0)) continue;
     rollout.requeue_after.AtMost(std::max(rest, milliseconds(1)));
   }
-  if (!rollout.failed.empty() || !observed.facts.rollout_stopped.empty()) return rollout;
-  if (const auto until = observed.facts.MissingUntil("delete", kube::kPods)) {
+  if (!rollout.failed.empty() || !observed.facts.cluster.rollout_stopped.empty()) return rollout;
+  if (const auto until = observed.facts.cluster.MissingUntil("delete", kube::kPods)) {
     if (FindOutdated(observed).empty()) return rollout;
     // No watch shows when the permission is granted.
     rollout.requeue_after.AtMostUntil(*until, now.monotonic);
@@ -318,7 +318,7 @@ Rollout PlanRollout(const Observed& observed, const Membership& membership, cons
   const bool any_is_under_way = std::ranges::any_of(due, [&](const Action& action) {
     return observed.memory.replacements.contains(std::get<ReplaceDaemon>(action).clique);
   });
-  if (!observed.facts.rollout_has_room && !any_is_under_way) {
+  if (!observed.facts.cluster.rollout_has_room && !any_is_under_way) {
     rollout.waits_for_room = true;
     rollout.requeue_after.AtMost(kLooksForRoom);
     return rollout;

@@ -212,7 +212,7 @@ TEST(PlanRoll, C5_DaemonOfAnIdleCliqueIsReplaced) {
 
 TEST(PlanRoll, C5_WhatTheDomainSaysStandsAboveTheConfiguration) {
   Observed observed = OutdatedByDefault();
-  observed.facts.rollout.policy = RolloutPolicy::kAlways;
+  observed.facts.settings.Edit().rollout.policy = RolloutPolicy::kAlways;
   EXPECT_EQ(Replaced(observed), Names{"daemon-node-0"});
   observed.domain->daemon_roll = "WhenIdle";
   EXPECT_EQ(Replaced(observed), Names());
@@ -232,14 +232,14 @@ TEST(PlanRoll, C5_ClaimsThatCannotBeReadCountAsInUse) {
 TEST(PlanRoll, C20_WhoMayNotDeletePodsReplacesNone) {
   Observed observed = OutdatedByDefault();
   observed.children.claims.clear();
-  observed.facts.missing_permissions[{.verb = "delete", .resource = "pods"}] = {};
+  observed.facts.cluster.missing_permissions[{.verb = "delete", .resource = "pods"}] = {};
   EXPECT_EQ(Replaced(observed), Names());
 }
 
 // No watch shows the grant.
 TEST(PlanRoll, C20_WhoMayNotDeletePodsLooksAgainWhileAnyIsOutdated) {
   Observed observed = Outdated();
-  observed.facts.missing_permissions[{.verb = "delete", .resource = "pods"}] =
+  observed.facts.cluster.missing_permissions[{.verb = "delete", .resource = "pods"}] =
       Now().monotonic + std::chrono::minutes(3);
   EXPECT_EQ(RollOf(observed).requeue_after, std::chrono::minutes(3));
   for (api::DaemonPod& pod : observed.children.daemon_pods) pod.template_hash = "new";
@@ -400,7 +400,7 @@ TEST(PlanRoll, REV3_F16_ClockThatIsAheadFailsNoPodThatThisProcessSawCome) {
 
 TEST(PlanRoll, C5_NobodyIsReplacedWhereSomebodyElseHasFailed) {
   Observed observed = Outdated();
-  observed.facts.rollout_stopped = "The daemon on node-77 does not serve.";
+  observed.facts.cluster.rollout_stopped = "The daemon on node-77 does not serve.";
   EXPECT_EQ(Replaced(observed), Names());
 }
 
@@ -521,7 +521,7 @@ TEST(PlanRoll, C5_ClaimKeepsTheCliqueOfItsNodeAndNoOther) {
 
 TEST(PlanRoll, REV3_F6_PodThatIsDueWaitsForRoomAndReadsNothing) {
   Observed observed = Outdated();
-  observed.facts.rollout_has_room = false;
+  observed.facts.cluster.rollout_has_room = false;
   const Rollout rollout = RollOf(observed);
   EXPECT_TRUE(rollout.waits_for_room);
   EXPECT_EQ(rollout.requeue_after, std::chrono::minutes(5)) << "if nobody wakes it";
@@ -531,7 +531,7 @@ TEST(PlanRoll, REV3_F6_PodThatIsDueWaitsForRoomAndReadsNothing) {
 // The reply to its deletion was lost.
 TEST(PlanRoll, REV3_F7_PodThatShouldHaveGoneAndIsThereIsReplacedAgain) {
   Observed observed = Outdated();
-  observed.facts.rollout_has_room = false;  // It has its place already.
+  observed.facts.cluster.rollout_has_room = false;  // It has its place already.
   const DaemonPod& pod = observed.children.daemon_pods[0];
   observed.memory.replacements[kCliqueId] = {
       .node = pod.node, .replaced = pod.meta.uid, .began = Now().monotonic};

@@ -33,7 +33,7 @@ std::vector<std::string> EachThatWaits(const Observed& observed) {
 
 Value DescribeDomain(const Observed& seen, const Instant& now) {
   Observed observed = seen;
-  observed.facts.names_others = true;
+  observed.facts.settings.Edit().names_others = true;
   const kube::ObjectMeta& meta = observed.domain->meta;
   const Membership membership = PlanMembership(observed, now);
   const Analysis analysis = Analyze(observed, membership);
@@ -59,12 +59,12 @@ Value DescribeDomain(const Observed& seen, const Instant& now) {
 }
 
 void CliqueDescription::Add(const api::Node& node, const NodeAvailability& availability,
-                            const std::string& domain) {
+                            const std::string& domain_name) {
   Count(node.clique, availability, capacity_);
   nodes_.try_emplace(node.clique, Value::Array())
       .first->second.Append(Value::Object({{"name", node.meta.key.name},
                                            {"state", ToString(availability.state)},
-                                           {"domain", domain},
+                                           {"domain", domain_name},
                                            {"why", availability.why}}));
 }
 

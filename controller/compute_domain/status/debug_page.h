@@ -23,8 +23,9 @@ json::Value DescribeDomain(const Observed& observed, const Instant& now);
 // The clique "" has the nodes without fabric.
 class CliqueDescription {
  public:
-  // `domain` names the domain whose label the node has. Empty if it has none.
-  void Add(const api::Node& node, const NodeAvailability& availability, const std::string& domain);
+  // `domain_name` is of the domain whose label the node has. Empty if it has none.
+  void Add(const api::Node& node, const NodeAvailability& availability,
+           const std::string& domain_name);
   // [{"clique", "free", "reserved", "held", "unusable", "nodes": [{"name", "state", "domain",
   // "why"}]}]
   json::Value Take();

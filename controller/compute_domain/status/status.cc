@@ -20,7 +20,7 @@ bool IsGloballyReady(const StatusInput& input) {
   const bool accepted = !analysis.objection && !analysis.failure && !observed.domain->meta.deleting;
   const bool is_seen = !analysis.unreadable && analysis.children_are_seen;
   if (!accepted || (is_seen && !analysis.children.missing.empty())) return false;
-  if (observed.facts.imex_on_hosts) return true;
+  if (observed.facts.settings->imex_on_hosts) return true;
   const auto members = static_cast<std::int64_t>(input.membership.members.size());
   return members >= observed.domain->num_nodes &&
          std::ranges::all_of(analysis.expected, &api::Member::ready);
@@ -109,7 +109,7 @@ bool TakesReadinessAway(const DomainStatus& before, const DomainStatus& after) {
 // Returns whether a write would change nothing that the installed CRD keeps.
 bool IsSame(const Observed& observed, const DomainStatus& status) {
   const DomainStatus& before = observed.domain->status;
-  if (!observed.facts.status_is_pruned) return before == status;
+  if (!observed.facts.cluster.status_is_pruned) return before == status;
   return before.status == status.status && before.nodes == status.nodes;
 }
 
@@ -119,11 +119,11 @@ DomainStatus DecideStatus(const StatusInput& input, const std::optional<Deletion
   const Facts& facts = input.observed.facts;
   DomainStatus status;
   status.status = IsGloballyReady(input) ? "Ready" : "NotReady";
-  if (!facts.imex_on_hosts) status.nodes = input.membership.members;
-  if (facts.status_is_pruned) return status;
+  if (!facts.settings->imex_on_hosts) status.nodes = input.membership.members;
+  if (facts.cluster.status_is_pruned) return status;
   status.observed_generation = input.observed.domain->meta.generation;
   AddConditions(input, wait, status);
-  if (facts.imex_on_hosts) return status;
+  if (facts.settings->imex_on_hosts) return status;
   status.members = ReadyOf(input.analysis.expected);
   status.cliques = SummarizeCliques(input.membership.members);
   return status;
@@ -139,9 +139,10 @@ std::optional<WriteStatus> DecideStatusWrite(const Observed& observed, const Dom
   if (IsSame(observed, status)) return {};
   if (observed.memory.status_written) {
     const std::chrono::milliseconds urgent = UrgentWindow(status.nodes.size());
-    const std::chrono::milliseconds window = TakesReadinessAway(observed.domain->status, status)
-                                                 ? urgent
-                                                 : std::max(observed.facts.status_window, urgent);
+    const std::chrono::milliseconds window =
+        TakesReadinessAway(observed.domain->status, status)
+            ? urgent
+            : std::max(observed.facts.settings->status_window, urgent);
     const auto rest = *observed.memory.status_written + window - now.monotonic;
     if (rest > std::chrono::nanoseconds(0)) {
       requeue_after.AtMost(std::chrono::ceil<std::chrono::milliseconds>(rest));

@@ -443,7 +443,7 @@ TEST(DecideStatus, G11_ReadyMemberWhoseNodeIsAboutToGoIsNamedBeforeItIsLost) {
        "True", "AllMembersReady", "All 2/2 members are ready."},
       {"a taint that the configuration names",
        [](Observed& o) {
-         o.facts.leaving_taints = {"example.com/*"};
+         o.facts.settings.Edit().leaving_taints = {"example.com/*"};
          Taint(o, "node-0", {"example.com/x=1:NoSchedule"});
          Taint(o, "node-1", {"karpenter.sh/disrupted"});
        },
@@ -1008,7 +1008,7 @@ TEST(DecideStatus, REV4_1_WhereNothingPlacesPodsTheDomainSaysSo) {
     SCOPED_TRACE(row.what);
     const DomainStatus status = StatusAfter([&](Observed& o) {
       o.domain->placement = row.label;
-      o.facts.placement = row.placement;
+      o.facts.cluster.placement = row.placement;
     });
     EXPECT_EQ(status.Find("Accepted")->status, "True");
     EXPECT_EQ(fixtures::ReasonOf(status, "Accepted"), row.reason);
@@ -1257,13 +1257,14 @@ TEST(DecideStatus, S10_GenerationIsTheOneThatWasLookedAt) {
 }
 
 TEST(DecideStatus, B59_CrdThatDropsOurFieldsGetsThoseOfTheReferenceAlone) {
-  const DomainStatus status = StatusAfter([](Observed& o) { o.facts.status_is_pruned = true; });
+  const DomainStatus status =
+      StatusAfter([](Observed& o) { o.facts.cluster.status_is_pruned = true; });
   EXPECT_EQ(status, (DomainStatus{.status = "Ready", .nodes = fixtures::MakeStatus().nodes}));
 }
 
 TEST(DecideDeletionStatus, B59_CrdThatDropsConditionsGetsNone) {
   Observed observed = fixtures::Deleting();
-  observed.facts.status_is_pruned = true;
+  observed.facts.cluster.status_is_pruned = true;
   const DomainStatus status = StatusOf(observed, DeletionWait{.blockers = {"pods/a"}});
   EXPECT_EQ(status.status, "NotReady");
   EXPECT_TRUE(status.conditions.empty());
@@ -1318,7 +1319,7 @@ TEST(DecideStatusWrite, B18_Q2_NothingNewIsNotWritten) {
 
 TEST(DecideStatusWrite, Q2_FieldsThatTheCrdDropsOrKeepsAreNoNewsWhereWeDoNotWriteThem) {
   Observed observed = Converged();
-  observed.facts.status_is_pruned = true;
+  observed.facts.cluster.status_is_pruned = true;
   Rest rest;
   EXPECT_FALSE(Decide(observed, StatusOf(observed), rest)) << "left by another version of the CRD";
   observed.domain->status.nodes[1].ready = false;
@@ -1653,7 +1654,9 @@ TEST(DecideStatus, C3_MemberThatIsNotReadyIsNamedAlsoWhereNodesAreNotRead) {
 }
 
 TEST(DecideStatus, C5_RollThatHasStoppedIsSaidWhereDaemonsAreOutdated) {
-  const auto stop = [](Observed& o) { o.facts.rollout_stopped = "The daemon on node-77 fails."; };
+  const auto stop = [](Observed& o) {
+    o.facts.cluster.rollout_stopped = "The daemon on node-77 fails.";
+  };
   const DomainStatus status = StatusAfter([&](Observed& o) {
     stop(o);
     o.children.daemon_sets[0].template_hash = "new";
@@ -1667,7 +1670,7 @@ TEST(DecideStatus, C5_RollThatHasStoppedIsSaidWhereDaemonsAreOutdated) {
 TEST(DecideStatus, C20_WhoMayNotDeletePodsSaysThatDaemonsAreReplacedByHand) {
   const DomainStatus status = StatusAfter([](Observed& o) {
     o.children.daemon_sets[0].template_hash = "new";
-    o.facts.missing_permissions[{.verb = "delete", .resource = "pods"}] = {};
+    o.facts.cluster.missing_permissions[{.verb = "delete", .resource = "pods"}] = {};
   });
   EXPECT_EQ(fixtures::ReasonOf(status, "Provisioned"), "Outdated");
   EXPECT_NE(MessageOf(status, "Provisioned").find("may not delete pods"), std::string::npos);

@@ -24,8 +24,8 @@ FUZZ_TARGET(annotations, bytes) {
 
   const auto grace = base::ParseDuration(domain.deletion_grace);
   const auto heeded = compute_domain::DeletionGrace(observed);
-  CHECK(heeded ==
-        (grace ? std::chrono::ceil<std::chrono::seconds>(*grace) : observed.facts.deletion_grace));
+  CHECK(heeded == (grace ? std::chrono::ceil<std::chrono::seconds>(*grace)
+                         : observed.facts.settings->deletion_grace));
   CHECK(heeded >= std::chrono::seconds(0) && heeded <= std::chrono::hours(1000));
 
   const bool is_paused_fine =

@@ -48,7 +48,7 @@ Observed Gather(fuzz::Input& input, const Observed& world) {
   if (input.ConsumeBool()) {
     observed.memory.reach["train-2"] =
         std::make_shared<const PodReach>(PodReach{.nodes = std::set<std::string>{"node-0"}});
-    observed.facts.gpus.by_node =
+    observed.facts.cluster.gpus.by_node =
         std::make_shared<const api::GpusByNode>(api::GpusByNode{{"node-0", {.count = 1}}});
   }
   cache.AddNodes(observed);

@@ -186,7 +186,7 @@ Rules KeepingNoIndex() {
   Rules rules = kRules;
   rules.membership = [](const Observed& observed, const auto&... rest) {
     Observed hasty = observed;
-    hasty.facts.index_hold = std::chrono::seconds(0);
+    hasty.facts.settings.Edit().index_hold = std::chrono::seconds(0);
     return kRules.membership(hasty, rest...);
   };
   return rules;
@@ -226,7 +226,7 @@ Rules ReplacingUnderAJob() {
   Rules rules = kRules;
   rules.rollout = [](const Observed& observed, const auto&... rest) {
     Observed reckless = observed;
-    reckless.facts.rollout.policy = compute_domain::RolloutPolicy::kAlways;
+    reckless.facts.settings.Edit().rollout.policy = compute_domain::RolloutPolicy::kAlways;
     return kRules.rollout(reckless, rest...);
   };
   return rules;
@@ -247,7 +247,7 @@ Rules TakingLabelsAtOnce() {
   Rules rules = kRules;
   rules.labels = [](const Observed& observed, const compute_domain::Instant& now) {
     Observed hasty = observed;
-    hasty.facts.label_hold = std::chrono::seconds(0);
+    hasty.facts.settings.Edit().label_hold = std::chrono::seconds(0);
     return kRules.labels(hasty, now);
   };
   return rules;

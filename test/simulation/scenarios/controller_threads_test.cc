@@ -44,8 +44,8 @@ struct Shared {
 
 compute_domain::Facts FactsOf(bool controller_writes) {
   compute_domain::Facts facts;
-  facts.driver_namespaces = {std::string(kDriverNamespace)};
-  facts.daemons = {
+  facts.settings.Edit().driver_namespaces = {std::string(kDriverNamespace)};
+  facts.settings.Edit().daemons = {
       .ns = std::string(kDriverNamespace), .image = "cdom", .controller_writes = controller_writes};
   return facts;
 }

@@ -15,10 +15,10 @@ constexpr int kWorkers = 8;
 
 compute_domain::Facts FactsOf(const ReplicaOptions& options) {
   compute_domain::Facts facts;
-  facts.driver_namespaces = {std::string(kDriverNamespace)};
-  facts.daemons = {.ns = std::string(kDriverNamespace),
-                   .image = options.image,
-                   .controller_writes = options.controller_writes};
+  facts.settings.Edit().driver_namespaces = {std::string(kDriverNamespace)};
+  facts.settings.Edit().daemons = {.ns = std::string(kDriverNamespace),
+                                   .image = options.image,
+                                   .controller_writes = options.controller_writes};
   return facts;
 }
 

@@ -64,7 +64,7 @@ milliseconds UntilWrite(const MembershipIndex& index, const api::Clique& clique,
   };
   const milliseconds urgent = UrgentWindow(daemons.size());
   if (LosesReadiness(clique.daemons, daemons)) return until(urgent);
-  const milliseconds first = observed.facts.status_window;
+  const milliseconds first = observed.facts.settings->status_window;
   const CliquePlace place = {clique.meta.key.ns, clique.id};
   milliseconds window = batching->second.window;
   if (CountJoining(index, place, daemons) > 0) return until(window);

@@ -80,7 +80,7 @@ json::Value OwnersOf(const MembershipIndex& index, const CliquePlace& place,
 
 }  // namespace
 
-json::Value CliqueLabels(const std::string& domain, const std::string& clique) {
+json::Value CliqueLabels(const kube::Uid& domain, const std::string& clique) {
   return json::Value::Object(
       {{std::string(api::kDomainLabel), domain}, {std::string(api::kCliqueLabel), clique}});
 }

@@ -64,7 +64,7 @@ class CliqueRule {
   // Returns the lowest index that is neither used nor reserved. If all are, returns the index of
   // the node that has been away longest. -1 if there is none.
   int FreeIndex(Membership& membership) {
-    const int most = observed_.facts.daemons.nodes_per_imex_domain_max;
+    const int most = observed_.facts.settings->daemons.nodes_per_imex_domain_max;
     const std::set<int> lost = LostIndices(membership);
     std::set<int> taken = used_;
     taken.insert(lost.begin(), lost.end());
@@ -97,11 +97,12 @@ class CliqueRule {
 
   // Reserves nothing for daemons that write their own entries: they choose among all indices.
   void Hold(const Member& entry) {
-    const bool is_ours = observed_.facts.daemons.controller_writes && IsFree(entry.index);
-    if (!is_ours || observed_.facts.index_hold <= std::chrono::seconds(0)) return;
-    next_.held.push_back({.node = entry.node,
-                          .index = entry.index,
-                          .until = base::FormatSeconds(now_.wall + observed_.facts.index_hold)});
+    const bool is_ours = observed_.facts.settings->daemons.controller_writes && IsFree(entry.index);
+    if (!is_ours || observed_.facts.settings->index_hold <= std::chrono::seconds(0)) return;
+    next_.held.push_back(
+        {.node = entry.node,
+         .index = entry.index,
+         .until = base::FormatSeconds(now_.wall + observed_.facts.settings->index_hold)});
   }
 
   const DaemonPod* PodOf(const std::string& node) const {
@@ -154,7 +155,7 @@ class CliqueRule {
   }
 
   bool IsFree(int index) const {
-    return index >= 0 && index < observed_.facts.daemons.nodes_per_imex_domain_max &&
+    return index >= 0 && index < observed_.facts.settings->daemons.nodes_per_imex_domain_max &&
            !used_.contains(index);
   }
 

@@ -775,7 +775,7 @@ TEST(PlanMembership, S3_IndexOfAMemberThatOnlySeemsGoneIsNotGivenAway) {
 
 TEST(PlanMembership, IndexOfAMemberThatIsProvenGoneIsTheNextOnesIfNoneIsKept) {
   const Membership membership = PlanFor(Marked(), [](Observed& o) {
-    o.facts.index_hold = std::chrono::seconds(0);
+    o.facts.settings.Edit().index_hold = std::chrono::seconds(0);
     RemovePod(o, "node-0");
     AddNode(o, "node-2", 2);
     ShowPods(o, o.children.daemon_pods);
@@ -802,7 +802,7 @@ TEST(PlanMembership, C5_IndexOfAPodThatLivesIsRespectedBeyondABoundThatWasLowere
   Observed observed = Marked();
   observed.children.cliques[0].daemons[1].index = 17;
   observed.domain->status.nodes[1].index = 17;
-  observed.facts.daemons.nodes_per_imex_domain_max = 2;
+  observed.facts.settings.Edit().daemons.nodes_per_imex_domain_max = 2;
   const Membership membership = Plan(observed);
   EXPECT_TRUE(membership.actions.empty());
   EXPECT_EQ(membership.members.size(), 2U);
@@ -877,7 +877,7 @@ TEST(PlanMembership, S3_IndexThatIsHeldTwiceOrNoneIsGivenAnew) {
 
 TEST(PlanMembership, B7_FullCliqueIsNoReasonToRefuseANodeOfAnother) {
   Observed observed = Marked();
-  observed.facts.daemons.nodes_per_imex_domain_max = 2;
+  observed.facts.settings.Edit().daemons.nodes_per_imex_domain_max = 2;
   AddNode(observed, "node-2", 2);
   observed.children.daemon_pods.back().clique = kOtherCliqueId;
   const Membership membership = Plan(observed);
@@ -888,7 +888,7 @@ TEST(PlanMembership, B7_FullCliqueIsNoReasonToRefuseANodeOfAnother) {
 
 TEST(PlanMembership, B7_NodeWithoutRoomIsNamedAndNobodyElseMoves) {
   const Membership membership = PlanFor(Marked(), [](Observed& o) {
-    o.facts.daemons.nodes_per_imex_domain_max = 2;
+    o.facts.settings.Edit().daemons.nodes_per_imex_domain_max = 2;
     AddNode(o, "a-node", 2);
   });
   EXPECT_TRUE(membership.actions.empty());
@@ -1034,7 +1034,7 @@ TEST(PlanMembership, S3_IndexThatOnlyStatusKnowsIsNobodyElsesUntilALiveReadShows
   ShowPods(observed, {before[0], observed.children.daemon_pods[0]});
   EXPECT_EQ(index_given(Plan(observed)), 1) << "node-1 is gone";
 
-  observed.facts.daemons.nodes_per_imex_domain_max = 1;
+  observed.facts.settings.Edit().daemons.nodes_per_imex_domain_max = 1;
   const Membership full = Plan(observed);
   EXPECT_EQ(index_given(full), std::nullopt) << "node-0 lives";
   EXPECT_EQ(full.without_index.size(), 1U);
@@ -1048,7 +1048,7 @@ TEST(PlanMembership, S3_LastIndexIsNotTakenFromWhoOnlyStatusKnowsThoughItIsKeptT
   observed.children.cliques[0].daemons = {MakeMember("node-1", 1)};
   observed.children.cliques[0].held = {
       {.node = "node-9", .index = 0, .until = "2099-01-01T00:00:00Z"}};
-  observed.facts.daemons.nodes_per_imex_domain_max = 2;
+  observed.facts.settings.Edit().daemons.nodes_per_imex_domain_max = 2;
   RemovePod(observed, "node-0");
   AddNode(observed, "node-2", 2);
   EXPECT_EQ(Plan(observed).without_index.size(), 1U);
@@ -1400,7 +1400,7 @@ class Churn {
     observed_.children.daemon_pods.clear();
     observed_.children.cliques.clear();
     observed_.domain->status.nodes.clear();
-    observed_.facts.daemons.nodes_per_imex_domain_max = 6;
+    observed_.facts.settings.Edit().daemons.nodes_per_imex_domain_max = 6;
     for (int i = 0; i < kNodes; ++i) observed_.nodes[NodeName(i)] = fixtures::MakeNode(NodeName(i));
   }
 
@@ -1519,7 +1519,7 @@ TEST(PlanMembership, B2_S4_IndexOfANodeWhoseDaemonWentIsKeptForIt) {
 
 TEST(PlanMembership, DaemonsThatChooseForThemselvesGetNoIndexKept) {
   Observed observed = WithoutNode0();
-  observed.facts.daemons.controller_writes = false;
+  observed.facts.settings.Edit().daemons.controller_writes = false;
   EXPECT_TRUE(Actions<WriteClique>(Plan(observed).actions).at(0).held.empty());
 }
 
@@ -1579,7 +1579,7 @@ TEST(PlanMembership, IndexIsNotKeptUntilATimeThatNobodyCanRead) {
 
 TEST(PlanMembership, S3_IndexThatIsKeptBeyondALowerLimitIsGivenToNobody) {
   Observed observed = Held("2026-01-01T12:00:30Z");
-  observed.facts.daemons.nodes_per_imex_domain_max = 2;
+  observed.facts.settings.Edit().daemons.nodes_per_imex_domain_max = 2;
   observed.children.cliques[0].held.push_back(
       {.node = "node-2", .index = 7, .until = "2026-01-01T12:00:10Z"});
   AddNode(observed, "node-2", 2);
@@ -1592,7 +1592,7 @@ TEST(PlanMembership, S3_IndexThatIsKeptBeyondALowerLimitIsGivenToNobody) {
 
 TEST(PlanMembership, IndexThatIsKeptIsGivenUpWhenTheCliqueIsFull) {
   Observed observed = Held("2026-01-01T12:00:30Z");
-  observed.facts.daemons.nodes_per_imex_domain_max = 3;
+  observed.facts.settings.Edit().daemons.nodes_per_imex_domain_max = 3;
   // Index 2 has been kept for longer than index 0.
   observed.children.cliques[0].held.push_back(
       {.node = "node-9", .index = 2, .until = "2026-01-01T12:00:10Z"});

@@ -9,7 +9,7 @@ namespace {
 // Returns why nothing keeps the pods of the domain in one clique. Empty if something does, if that
 // is not known, or if they need not be.
 std::string WhyNotPlaced(const Observed& observed) {
-  const PlacementPolicy placement = observed.facts.placement;
+  const PlacementPolicy placement = observed.facts.cluster.placement;
   if (MaySpanCliques(observed)) return "";
   if (placement == PlacementPolicy::kMissing) {
     return "Nothing keeps the domain's pods in one clique: MutatingAdmissionPolicyBinding "
@@ -62,7 +62,7 @@ Verdict JudgeAccepted(const StatusInput& input) {
     return {"True", api::kReasonChildrenNotRead, "Changes of children are not seen: " + problem};
   }
   const std::string not_placed = WhyNotPlaced(observed);
-  const bool is_missing = observed.facts.placement == PlacementPolicy::kMissing;
+  const bool is_missing = observed.facts.cluster.placement == PlacementPolicy::kMissing;
   if (IsPlaced(observed) && is_missing) {
     return {"True", api::kReasonPlacementMissing,
             "Label " + std::string(api::kPlacementLabel) + " has no effect. " + not_placed};

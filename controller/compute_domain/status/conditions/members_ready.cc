@@ -66,7 +66,7 @@ Trouble TroubleOf(const StatusInput& input, const Member& member) {
   if (Trouble passing = FindPassing(input, member); !passing.reason.empty()) return passing;
   if (is_known) {
     if (node->second.unschedulable) return {api::kReasonNodeDrained, "cordoned"};
-    const std::string notice = NoticeOf(node->second, observed.facts.leaving_taints);
+    const std::string notice = NoticeOf(node->second, observed.facts.settings->leaving_taints);
     if (!notice.empty()) return {api::kReasonNodeTainted, notice};
     const std::vector<std::string>& taints = node->second.taints;
     if (!taints.empty()) {
@@ -267,11 +267,11 @@ Verdict JudgeMembership(const StatusInput& input, const std::vector<SharingIssue
   const Observed& observed = input.observed;
   const Membership& membership = input.membership;
   const std::vector<Member>& expected = input.analysis.expected;
-  if (observed.facts.imex_on_hosts) return JudgeHosts(observed);
+  if (observed.facts.settings->imex_on_hosts) return JudgeHosts(observed);
   if (!membership.without_index.empty()) {
     return {"False", api::kReasonCliqueFull,
             "No IMEX index is free for " + Names(membership.without_index) + "; a clique holds " +
-                std::to_string(observed.facts.daemons.nodes_per_imex_domain_max) +
+                std::to_string(observed.facts.settings->daemons.nodes_per_imex_domain_max) +
                 " nodes. Run the workload on fewer nodes of it."};
   }
   if (expected.empty()) {
@@ -307,8 +307,8 @@ std::string ReadyOf(const std::vector<api::Member>& members) {
 }
 
 std::string KubectlForDaemons(const Observed& observed, std::string_view what) {
-  return "kubectl -n " + observed.facts.driver_namespaces.front() + " " + std::string(what) +
-         " -l " + std::string(api::kDomainLabel) + "=" + observed.uid;
+  return "kubectl -n " + observed.facts.settings->driver_namespaces.front() + " " +
+         std::string(what) + " -l " + std::string(api::kDomainLabel) + "=" + observed.uid;
 }
 
 // Describes which plugins are missing, and what to do.

@@ -51,7 +51,8 @@ Verdict JudgeCliques(const StatusInput& input, const std::vector<std::string>& u
 Verdict JudgeMemoryShared(const StatusInput& input, const Verdict& members, const Verdict& use,
                           const std::vector<SharingIssue>& issues) {
   const Observed& observed = input.observed;
-  if (observed.facts.imex_on_hosts) return {"Unknown", api::kReasonHostManaged, members.message};
+  if (observed.facts.settings->imex_on_hosts)
+    return {"Unknown", api::kReasonHostManaged, members.message};
   if (use.status == "Unknown") return use;
   if (const Verdict unread = FindUnread(observed.facts.views); !unread.reason.empty()) {
     return unread;

@@ -97,7 +97,8 @@ TEST(MemoryShared, IsTrueOnlyIfAllPodsRunOnReadyMembersOfOneClique) {
                      api::ImexReport{.index = 0, .peers_unanswered = true};
                },
                "Unknown ImexPeersUnknown"},
-           Row{"IMEX runs on the hosts", [](Observed& o) { o.facts.imex_on_hosts = true; },
+           Row{"IMEX runs on the hosts",
+               [](Observed& o) { o.facts.settings.Edit().imex_on_hosts = true; },
                "Unknown HostManaged"},
        }) {
     EXPECT_EQ(Judge(row.change), row.says) << row.what;

@@ -50,7 +50,7 @@ std::string Remarks(const StatusInput& input) {
 
 // Describes daemons of an older template, and when they are replaced.
 Verdict JudgeOutdated(const Observed& observed, const std::vector<std::string>& outdated) {
-  const std::string& stopped = observed.facts.rollout_stopped;
+  const std::string& stopped = observed.facts.cluster.rollout_stopped;
   const std::string names = Names(outdated);
   if (!stopped.empty()) {
     return {"True", api::kReasonRollStopped,
@@ -58,7 +58,7 @@ Verdict JudgeOutdated(const Observed& observed, const std::vector<std::string>& 
                 ". None is replaced in any domain: " + stopped +
                 " For administrators: fix the image or the settings of the daemons, or that node."};
   }
-  if (observed.facts.MissingUntil("delete", kube::kPods)) {
+  if (observed.facts.cluster.MissingUntil("delete", kube::kPods)) {
     return {"True", api::kReasonOutdated,
             "Daemons of an older template: " + names +
                 ". The controller may not delete pods: delete them once no pod uses their "
@@ -86,8 +86,8 @@ Verdict JudgeProvisioned(const StatusInput& input) {
   const bool may_exist = !analysis.children_are_seen && IsProvisioned(observed);
   if (analysis.unreadable || (may_exist && !analysis.children.missing.empty())) {
     return {"True", api::kReasonChildrenExist,
-            observed.facts.imex_on_hosts ? "The claim template was created."
-                                         : "DaemonSet and claim templates were created."};
+            observed.facts.settings->imex_on_hosts ? "The claim template was created."
+                                                   : "DaemonSet and claim templates were created."};
   }
   if (analysis.failure) return Verdict(*analysis.failure);
   const ChildrenState& children = analysis.children;
@@ -106,8 +106,8 @@ Verdict JudgeProvisioned(const StatusInput& input) {
   }
   if (!analysis.outdated.empty()) return JudgeOutdated(observed, analysis.outdated);
   return {"True", api::kReasonChildrenExist,
-          (observed.facts.imex_on_hosts ? "The claim template exists."
-                                        : "DaemonSet and claim templates exist.") +
+          (observed.facts.settings->imex_on_hosts ? "The claim template exists."
+                                                  : "DaemonSet and claim templates exist.") +
               Remarks(input)};
 }
 

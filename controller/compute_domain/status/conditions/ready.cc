@@ -33,7 +33,7 @@ Verdict JudgeReady(const StatusInput& input, const Verdict& accepted, const Verd
   // The daemons serve, and what pods had shared is lost.
   if (FindRestarted(observed)) return {"False", api::kReasonImexRestarted, members.message};
   if (members.status == "True") return WithIgnored(members, accepted);
-  if (observed.facts.imex_on_hosts) return {"True", members.reason, members.message};
+  if (observed.facts.settings->imex_on_hosts) return {"True", members.reason, members.message};
   return WithIgnored({"True", api::kReasonIdle,
                       "Provisioned; nodes join when pods that claim from " +
                           observed.domain->template_name + " are scheduled."},

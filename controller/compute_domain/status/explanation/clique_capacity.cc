@@ -23,7 +23,8 @@ using State = NodeAvailability::State;
 // Returns why no pod can use the node. Empty if a pod can.
 std::string WhyUnusable(const api::Node& node, const NodeContext& context, const Facts& facts) {
   if (!node.ready) return "not ready";
-  if (std::string notice = NoticeOf(node, facts.leaving_taints); !notice.empty()) return notice;
+  if (std::string notice = NoticeOf(node, facts.settings->leaving_taints); !notice.empty())
+    return notice;
   if (!context.fabric_error.empty()) return "fabric error: " + context.fabric_error;
   // Do not report a missing plugin from a stale cache.
   const bool lacks_plugin = !context.publishes && facts.views.slices == Freshness::kFresh;
@@ -56,7 +57,7 @@ int OwnFree(const Observed& observed, const std::string& clique) {
   return static_cast<int>(
       std::ranges::count_if(observed.children.labelled_nodes, [&](const api::Node& node) {
         return node.clique == clique && node.ready &&
-               NoticeOf(node, observed.facts.leaving_taints).empty() &&
+               NoticeOf(node, observed.facts.settings->leaving_taints).empty() &&
                std::ranges::find(idle, node.meta.key.name) != idle.end();
       }));
 }

@@ -68,7 +68,7 @@ CreationTrouble PlanCreationTrouble(const Observed& observed, const Analysis& an
   if (const auto& last = observed.memory.creation_trouble_read) {
     due += UntilNextLook(waited, *last, now.monotonic);
   }
-  if (const auto missing = observed.facts.MissingUntil("list", kube::kEvents)) {
+  if (const auto missing = observed.facts.cluster.MissingUntil("list", kube::kEvents)) {
     due = std::max(due, *missing);
   }
   if (!trouble.requeue_after.IsDue(due - now.monotonic)) return trouble;

@@ -75,7 +75,7 @@ TEST(PlanCreationTrouble, REV4_K11_ReadsArePacedAndWaitForAMissingPermission) {
   EXPECT_EQ(Plan(observed).requeue_after, seconds(20)) << "it had waited for 40 s";
   observed.memory.creation_trouble_read = Now().monotonic - seconds(40);
   EXPECT_TRUE(Plan(observed).read);
-  observed.facts.missing_permissions[{.verb = "list", .resource = "events"}] =
+  observed.facts.cluster.missing_permissions[{.verb = "list", .resource = "events"}] =
       Now().monotonic + seconds(7);
   EXPECT_FALSE(Plan(observed).read);
   EXPECT_EQ(Plan(observed).requeue_after, seconds(7));

@@ -82,7 +82,7 @@ Is NextPhase(Is before, bool is_needed, bool serves) {
 std::map<std::string, MemberPhase> FindPhases(const Observed& observed,
                                               const std::map<std::string, MemberPhase>& before,
                                               const Instant& now) {
-  if (!observed.domain || observed.facts.imex_on_hosts) return {};
+  if (!observed.domain || observed.facts.settings->imex_on_hosts) return {};
   if (observed.facts.views.nodes != Freshness::kFresh) return before;
   const Attendance seen = Attend(observed);
   std::set<std::string> nodes = seen.labelled;

@@ -237,7 +237,7 @@ TEST_F(MemberPhasesTest, ProcessThatHasJustStarted_TakesOverWhatStatusSays) {
 }
 
 TEST_F(MemberPhasesTest, DomainThatDoesNotExistOrIsOfTheHosts_HasNone) {
-  observed_.facts.imex_on_hosts = true;
+  observed_.facts.settings.Edit().imex_on_hosts = true;
   EXPECT_EQ(Look(), std::nullopt);
   Reset();
   observed_.domain.reset();

@@ -52,8 +52,9 @@ std::map<std::string, TimePoint> FindSilentNodes(const Observed& observed,
     TimePoint since = it == before.end() ? now : it->second;
     if (is_told) {
       // A process that has just started continues what status says.
-      since = std::min(since, now - facts.plugin_patience);
-    } else if (facts.views.slices == Freshness::kStale && now < since + facts.plugin_patience) {
+      since = std::min(since, now - facts.settings->plugin_patience);
+    } else if (facts.views.slices == Freshness::kStale &&
+               now < since + facts.settings->plugin_patience) {
       since = now;  // From a stale cache, report no further nodes: slices may exist.
     }
     silent.emplace(node, since);
@@ -64,7 +65,7 @@ std::map<std::string, TimePoint> FindSilentNodes(const Observed& observed,
 MissingPlugins FindMissingPlugins(const Observed& observed, const Instant& now) {
   MissingPlugins missing;
   for (const auto& [node, since] : observed.memory.silent_since) {
-    const auto rest = since + observed.facts.plugin_patience - now.monotonic;
+    const auto rest = since + observed.facts.settings->plugin_patience - now.monotonic;
     if (missing.requeue_after.IsDue(rest)) missing.nodes.push_back(node);
   }
   if (missing.nodes.empty()) return missing;  // The usual case. No pod can be stuck.

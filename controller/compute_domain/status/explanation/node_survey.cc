@@ -46,7 +46,7 @@ NodeSurveyor::NodeSurveyor(const Observed& observed,
     : observed_(observed),
       name_of_(std::move(name_of)),
       clique_(CliqueOfPods(observed)),
-      gpus_(observed.facts.gpus.by_node ? NumberOfGpus(observed) : 0) {
+      gpus_(observed.facts.cluster.gpus.by_node ? NumberOfGpus(observed) : 0) {
   for (kube::OwnerReference& pod : FindPodsWithoutChannel(observed)) {
     const auto known = observed.memory.reach.find(pod.name);
     const auto reach = known == observed.memory.reach.end() ? nullptr : known->second;
@@ -66,7 +66,7 @@ NodeSurveyor::NodeSurveyor(const Observed& observed,
 void NodeSurveyor::Add(const api::Node& node, const NodeContext& context) {
   // A pod cannot run there, whatever else is so.
   const bool is_usable = node.ready && context.fabric_error.empty() &&
-                         NoticeOf(node, observed_.facts.leaving_taints).empty();
+                         NoticeOf(node, observed_.facts.settings->leaving_taints).empty();
   const bool is_in_its_clique = clique_.empty() || node.clique == clique_;
   const std::optional<int> gpus = GpusOf(node.meta.key.name);
   for (InWork& one : in_work_) {
@@ -82,7 +82,7 @@ void NodeSurveyor::Add(const api::Node& node, const NodeContext& context) {
 // Returns the number of its GPUs. Empty if the domain asks for none, or if they are not counted.
 std::optional<int> NodeSurveyor::GpusOf(const std::string& node) const {
   if (gpus_ == 0) return {};
-  const api::GpusByNode& all = *observed_.facts.gpus.by_node;
+  const api::GpusByNode& all = *observed_.facts.cluster.gpus.by_node;
   const auto found = all.find(node);
   return found == all.end() ? 0 : found->second.count;
 }

@@ -16,7 +16,7 @@ namespace compute_domain {
 class NodeSurveyor {
  public:
   // Returns "namespace/name" of the domain with this UID. Empty if it does not exist.
-  using NameOf = std::function<std::string(const std::string& uid)>;
+  using NameOf = std::function<std::string(const kube::Uid& uid)>;
 
   // `unrelated` are the claims that hold a channel without a domain or a pod. `observed` must
   // outlive the surveyor. REQUIRES: observed.domain.

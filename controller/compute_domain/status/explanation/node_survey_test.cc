@@ -186,7 +186,7 @@ TEST(NodeSurveyor, REV4_P12_OfANodeWithoutPluginNothingElseIsSaid) {
 TEST(NodeSurveyor, REV4_7_NodesWithFewerGpusThanEachPodNeedsDoNotCount) {
   Observed observed = Lacking();
   observed.domain->gpus = "8";
-  observed.facts.gpus.by_node = std::make_shared<const api::GpusByNode>(
+  observed.facts.cluster.gpus.by_node = std::make_shared<const api::GpusByNode>(
       api::GpusByNode{{"small", {.count = 4}}, {"large", {.count = 8}}});
   const auto survey = [&] {
     return Surveying(observed, {ClaimOn("small", "x")})

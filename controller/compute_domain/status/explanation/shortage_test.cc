@@ -115,7 +115,7 @@ TEST(FindShortage, B29_ClaimThatHoldsAChannelForNoDomainOrNoPodIsNamed) {
                          Row{Stray("team-b", "", {}), "(used by no pod)"},
                          Row{Stray("team-b", fixtures::kOtherUid, {}), "(used by no pod)"}}) {
     Observed observed = Short();
-    observed.facts.names_others = true;
+    observed.facts.settings.Edit().names_others = true;
     Survey(observed).claims = {row.claim};
     const auto shortage = FindShortage(observed);
     ASSERT_TRUE(shortage);
@@ -160,7 +160,7 @@ TEST(FindShortage, G3_HoldersInOtherNamespacesAreCounted) {
 
 TEST(FindShortage, P5_DomainsThatHoldNodesAreNamed) {
   Observed observed = Short();
-  observed.facts.names_others = true;
+  observed.facts.settings.Edit().names_others = true;
   const auto alone = FindShortage(observed);
   EXPECT_EQ(alone->reason, "NoChannelFree");
   EXPECT_EQ(alone->message.find("Other domains"), std::string::npos);

@@ -8,7 +8,7 @@
 namespace compute_domain {
 
 bool MayName(const Observed& observed, std::string_view ns) {
-  return observed.facts.names_others || ns == observed.domain->meta.key.ns;
+  return observed.facts.settings->names_others || ns == observed.domain->meta.key.ns;
 }
 
 std::string Names(const std::vector<std::string>& names) {

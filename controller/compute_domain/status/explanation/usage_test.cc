@@ -112,7 +112,7 @@ TEST(FindOccupiedNodes, G3_HolderInAnotherNamespaceIsNamedOnlyWhereThatIsWanted)
   observed.others.domains = {{fixtures::kOtherUid, "team-b/other"}};
   EXPECT_EQ(FindOccupiedNodes(observed),
             (Occupied{{"node-1", "by a domain in another namespace"}}));
-  observed.facts.names_others = true;
+  observed.facts.settings.Edit().names_others = true;
   EXPECT_EQ(FindOccupiedNodes(observed), (Occupied{{"node-1", "by team-b/other"}}));
 }
 
@@ -124,7 +124,7 @@ TEST(NamesForOwner, G3_DomainsOfOtherNamespacesAreCountedBehindThoseOfTheOwn) {
   EXPECT_EQ(NamesForOwner(observed, {"team-a/z", "team/x", "team-b/y"}),
             (Names{"team-a/z", "2 domains in other namespaces"}));
   EXPECT_TRUE(NamesForOwner(observed, {}).empty());
-  observed.facts.names_others = true;
+  observed.facts.settings.Edit().names_others = true;
   EXPECT_EQ(NamesForOwner(observed, {"team-a/z", "team/x"}), (Names{"team-a/z", "team/x"}));
 }
 

@@ -159,7 +159,7 @@ std::string SayWhoLeaves(const Observed& observed, const std::vector<Member>& ex
   for (const Member& member : expected) {
     const auto node = observed.nodes.find(member.node);
     if (!member.ready || node == observed.nodes.end()) continue;
-    const std::string notice = NoticeOf(node->second, observed.facts.leaving_taints);
+    const std::string notice = NoticeOf(node->second, observed.facts.settings->leaving_taints);
     if (!notice.empty()) leaving.push_back(member.node + " (" + notice + ")");
   }
   if (leaving.empty()) return "";
