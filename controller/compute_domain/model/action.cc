@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <type_traits>
 
 #include "controller/api/names.h"
 #include "pkg/base/overload.h"
@@ -93,20 +94,33 @@ ActionId IdOf(const Action& action) {
           [&](const ReadDaemonSetEvents& read) { return of(Kind::kDaemonSet, read.daemon_set); },
           [&](const ReadClaims& read) { return of(Kind::kClaim, {.ns = read.ns}); },
           [&](const ReadTaken& read) { return of(read.kind, read.key); },
-          [&](const auto& /*of the domain, and without a name*/) { return of({}, {}); }},
+          // Of the domain, and without a name.
+          [&](const ReadChildren&) { return of({}, {}); },
+          [&](const ReadDaemons&) { return of({}, {}); },
+          [&](const ReadNodes&) { return of({}, {}); }},
       action);
 }
 
+namespace {
+
+template <typename T, typename... Others>
+constexpr bool kIsOneOf = (std::is_same_v<T, Others> || ...);
+
+}  // namespace
+
 bool IsWrite(const Action& action) {
-  return !std::holds_alternative<ReadOwner>(action) &&
-         !std::holds_alternative<ReadChildren>(action) &&
-         !std::holds_alternative<ReadDaemons>(action) &&
-         !std::holds_alternative<ReadClaims>(action) &&
-         !std::holds_alternative<ReadNodes>(action) &&
-         !std::holds_alternative<ReadPodConditions>(action) &&
-         !std::holds_alternative<ReadUses>(action) &&
-         !std::holds_alternative<ReadDaemonSetEvents>(action) &&
-         !std::holds_alternative<ReadTaken>(action);
+  return std::visit(
+      []<typename T>(const T&) {
+        constexpr bool kIsWrite = kIsOneOf<T, Create, Delete, ReplaceDaemon, WriteFinalizers,
+                                           WriteClique, WritePodTemplate, WriteIdentity,
+                                           RemoveNodeLabel, RestoreNodeLabel, WriteStatus>;
+        constexpr bool kIsRead =
+            kIsOneOf<T, ReadOwner, ReadChildren, ReadDaemons, ReadClaims, ReadNodes,
+                     ReadPodConditions, ReadUses, ReadDaemonSetEvents, ReadTaken>;
+        static_assert(kIsWrite != kIsRead, "a new action is one of both");
+        return kIsWrite;
+      },
+      action);
 }
 
 namespace {
