@@ -276,13 +276,13 @@ TEST(LastWriter, IsTheNewestClientOtherThanCdom) {
   EXPECT_EQ(writer(entry("cdom", 1) + "," + entry("kube-controller-manager", 2, "status")), "");
 }
 
-TEST(DecodeClique, S7_NameThatIsNoLabelsValueIsNobodysClique) {
+TEST(DecodeClique, Z7_NameThatIsNoLabelsValueIsNobodysClique) {
   EXPECT_EQ(Decode(DecodeClique, CliqueNamed("uid-1." + std::string(63, 'a'))).id.size(), 63U);
   EXPECT_EQ(Decode(DecodeClique, CliqueNamed("uid-1." + std::string(64, 'a'))).id, "");
   EXPECT_EQ(Decode(DecodeClique, CliqueNamed("uid-1.c-")).id, "");
 }
 
-TEST(DecodeClique, S9_EntryOfNoNodeIsNoneAndOneOfNoAddressHasNone) {
+TEST(DecodeClique, Z9_EntryOfNoNodeIsNoneAndOneOfNoAddressHasNone) {
   const Clique clique = Decode(DecodeClique, CliqueNamed("uid-1.c.1", R"([
       {"nodeName": "\u001b[31mnode-0", "ipAddress": "10.0.0.1", "index": 0},
       {"nodeName": "", "index": 1},
@@ -621,7 +621,7 @@ TEST(DecodeDaemonPod, K3_OfAContainerThatIsNotMadeTheKubeletsWordsAreKept) {
   EXPECT_EQ(pod.trouble, "CreateContainerError: CDI device injection failed");
 }
 
-TEST(DecodeDaemonPod, S6_LongWordsEndWithAWholeCharacter) {
+TEST(DecodeDaemonPod, Z6_LongWordsEndWithAWholeCharacter) {
   for (int before = 190; before < 200; ++before) {
     const std::string words =
         std::string(static_cast<std::size_t>(before), 'x') + "\u20ac\u20ac\u20ac\u20ac";

@@ -240,7 +240,7 @@ TEST(Configuration, ErrorNamesFileLineFieldAndFix) {
   for (const Row& row : rows) EXPECT_EQ(RefusalOf(row.text), row.error) << row.text;
 }
 
-TEST(Configuration, S8_ByteThatYamlCppNeverFinishesIsRefused) {
+TEST(Configuration, Z8_ByteThatYamlCppNeverFinishesIsRefused) {
   EXPECT_TRUE(Refusal(",").starts_with("config.yaml")) << Refusal(",");
 }
 

@@ -251,7 +251,7 @@ TEST_F(HttpServerWork, ClientThatDoesNotReadIsCutOffAfterFiveSeconds) {
   EXPECT_LT(client.ReadAll().size(), large.size());
 }
 
-TEST_F(HttpServerWork, S2_AnswersThatNobodyReadsAreBoundedAndTheirBytesComeBack) {
+TEST_F(HttpServerWork, Z2_AnswersThatNobodyReadsAreBoundedAndTheirBytesComeBack) {
   const std::string page(1U << 20, 'x');
   Serve([&] { return ServerReply{.body = page}; });
   std::vector<std::unique_ptr<RawClient>> clients;

@@ -264,7 +264,7 @@ TEST(Json, InvalidUtf8IsWrittenAsTheReplacementCharacterAndItsNeighboursStay) {
   EXPECT_EQ(Serialize(Value::Object({{"\x80", 1}})), "{\"\xEF\xBF\xBD\":1}");
 }
 
-TEST(Json, S9_OneLineHasNothingThatATerminalObeys) {
+TEST(Json, Z9_OneLineHasNothingThatATerminalObeys) {
   struct Row {
     std::string text;
     std::string want;

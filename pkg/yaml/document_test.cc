@@ -19,7 +19,7 @@ TEST(Yaml, DocumentIsTheOnlyOneOrTheFirst) {
   EXPECT_EQ((*ParseFirst("a: 1\n---\na: 2\n", "f"))["a"].Scalar(), "1");
 }
 
-TEST(Yaml, S8_TextThatYamlCppNeverFinishesIsRefused) {
+TEST(Yaml, Z8_TextThatYamlCppNeverFinishesIsRefused) {
   for (const char* text : {",", "a: 1\n,", "]", "}"}) {
     EXPECT_NE(Refusal(ParseOnly(text, "f")), "") << text;
   }

@@ -1560,7 +1560,7 @@ TEST(Pass, DryRunTellsWaitingPodsNothing) {
   EXPECT_TRUE(world.Run().events.empty());
 }
 
-TEST(LiveRead, S3_PageThatIsTooLargeIsAskedForAgainInFewerObjects) {
+TEST(LiveRead, Z3_PageThatIsTooLargeIsAskedForAgainInFewerObjects) {
   Observed observed = Converged();
   const Action action = ReadClaims{.ns = kUserNs};
   ActionProgress read;
@@ -1656,7 +1656,7 @@ const char* const kHostileParameters[] = {R"({"x":"\ud800"})", R"({"x":")"
                                                                "\xff\xfe"
                                                                R"("})"};
 
-TEST(LiveRead, S1_ClaimThatATenantMadeUnreadableHidesNoOther) {
+TEST(LiveRead, Z1_ClaimThatATenantMadeUnreadableHidesNoOther) {
   std::vector<std::string> parameters = {
       kHostileParameters[0], kHostileParameters[1],
       R"({"x":)" + std::string(600, '[') + std::string(600, ']') + "}"};

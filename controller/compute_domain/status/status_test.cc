@@ -278,7 +278,7 @@ TEST(DecideDeletionStatus, B26_DeletionThatIsBlockedWhereAPluginIsMissingSaysSo)
   EXPECT_EQ(message({}, true).find("plugin"), std::string::npos) << "it waits for nobody";
 }
 
-TEST(DecideStatus, S7_CliqueWhoseNameIsNoCliquesIsIgnoredAndTold) {
+TEST(DecideStatus, Z7_CliqueWhoseNameIsNoCliquesIsIgnoredAndTold) {
   Observed observed = Converged();
   const DomainStatus before = StatusOf(observed);
   api::Clique nobodys = observed.children.cliques[0];

@@ -297,7 +297,7 @@ TEST(Reflector, PageThatIsRefusedStartsTheListAgain) {
   EXPECT_EQ(world.sink.objects, (Objects{{"b", "v@150"}})) << "nothing of the abandoned list";
 }
 
-TEST(Reflector, S3_PageThatIsTooLargeIsAskedForAtOnceInSmallerOnes) {
+TEST(Reflector, Z3_PageThatIsTooLargeIsAskedForAtOnceInSmallerOnes) {
   World world({.page_size = 40});
   EXPECT_TRUE((world.Poll(), world.Asks("limit=40")));
   EXPECT_EQ(world.last.request.response_bytes_max, 4U << 20);

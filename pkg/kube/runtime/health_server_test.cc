@@ -173,7 +173,7 @@ class HealthServerUnderAttack : public HealthServerTest {
 };
 
 TEST_F(HealthServerUnderAttack,
-       S2_ProbesAreAnsweredWhileTwelveAskForALargePageThatIsNotCompressed) {
+       Z2_ProbesAreAnsweredWhileTwelveAskForALargePageThatIsNotCompressed) {
   std::atomic<bool> is_over = false;
   std::vector<std::string> answers(12);
   std::vector<std::jthread> attackers;

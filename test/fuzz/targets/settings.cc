@@ -39,7 +39,7 @@ void CheckRendered(const Settings& settings) {
 
 }  // namespace
 
-// A file of --config (S8):
+// A file of --config (Z8):
 //  - is refused with kInvalid and a message that begins with the file, and then sets nothing;
 //  - or sets what lies within its bounds, and daemons that can be rendered.
 FUZZ_TARGET(configuration, bytes) {
