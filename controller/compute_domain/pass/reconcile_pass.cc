@@ -279,6 +279,7 @@ void ReconcilePass::RecordEvents(const Action& done) {
 }
 
 void ReconcilePass::TakeResult(InFlightAction& one, ActionResult result) {
+  observed_ = Learn(std::move(observed_), std::move(result.findings));
   for (const MemoryChange& change : result.memory) Change(change);
   if (result.gpus) {
     shared_.SetGpus(result.gpus);

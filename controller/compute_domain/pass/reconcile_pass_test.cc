@@ -1626,6 +1626,7 @@ TEST(LiveRead, REV3_F3_CliquesThatWereReadReplaceThoseOfACacheThatIsBehind) {
     }
     const ActionResult result = HandleReplies(ReadDaemons{}, replies, observed, read);
     EXPECT_TRUE(result.decide_again && !result.error);
+    observed = Learn(observed, result.findings);
     ASSERT_FALSE(observed.children.cliques.empty());
     EXPECT_EQ(observed.children.cliques[0].meta.resource_version == "9999", is_behind);
   }
@@ -1671,6 +1672,7 @@ TEST(LiveRead, Z1_ClaimThatATenantMadeUnreadableHidesNoOther) {
     const ActionResult result = HandleReplies(
         ReadClaims{.ns = kUserNs}, {http::Response{.status = 200, .body = body}}, observed, read);
     EXPECT_FALSE(result.error) << result.error->message;
+    observed = Learn(observed, result.findings);
     ASSERT_TRUE(observed.evidence.claims);
     EXPECT_EQ(observed.evidence.claims->size(), 1U);
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "controller/compute_domain/model/action.h"
+#include "controller/compute_domain/model/finding.h"
 #include "pkg/base/result.h"
 #include "pkg/http/transport.h"
 #include "pkg/kube/api/permission.h"
@@ -31,15 +32,16 @@ struct ActionResult {
   std::optional<kube::Permission> missing_permission = {};
   std::vector<Expectation> expectations = {};
   std::vector<MemoryChange> memory = {};
+  std::vector<Finding> findings = {};  // For later decisions of the same pass.
   // The GPUs of all nodes. Null if they were not counted.
   std::shared_ptr<const api::GpusByNode> gpus = {};
 };
 
 using Reply = base::Result<http::Response>;
 
-// The values that replies change.
+// What replies are read with, and what they lead to.
 struct ReplyContext {
-  Observed& observed;
+  const Observed& observed;
   ActionResult& result;
 };
 

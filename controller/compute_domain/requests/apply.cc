@@ -141,7 +141,7 @@ std::vector<http::Request> RequestsOf(const Action& action, const Observed& obse
       action);
 }
 
-ActionResult HandleReplies(const Action& action, const Replies& replies, Observed& observed,
+ActionResult HandleReplies(const Action& action, const Replies& replies, const Observed& observed,
                            ActionProgress& progress) {
   ActionResult result;
   ReplyContext to = {.observed = observed, .result = result};
@@ -156,7 +156,8 @@ ActionResult HandleReplies(const Action& action, const Replies& replies, Observe
       action);
   if (!taken) {
     result = {.missing_permission = std::move(result.missing_permission),
-              .memory = std::move(result.memory)};
+              .memory = std::move(result.memory),
+              .findings = std::move(result.findings)};
     result.error = base::While(Describe(action))(taken.error());
   }
   return result;

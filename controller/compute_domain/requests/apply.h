@@ -17,9 +17,8 @@ ActionProgress StartAction(const Action& action, const Observed& observed);
 std::vector<http::Request> RequestsOf(const Action& action, const Observed& observed,
                                       const ActionProgress& progress = {});
 
-// Stores the content of the replies in `observed`, for later decisions of the same pass. `replies`
-// must have gone through kube::CheckStatus.
-ActionResult HandleReplies(const Action& action, const Replies& replies, Observed& observed,
+// Returns what the replies show and lead to. `replies` must have gone through kube::CheckStatus.
+ActionResult HandleReplies(const Action& action, const Replies& replies, const Observed& observed,
                            ActionProgress& progress);
 
 }  // namespace compute_domain

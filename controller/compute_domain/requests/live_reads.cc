@@ -246,17 +246,17 @@ Result<void> HandleReplies(const ReadOwner& action, const Replies& replies, Acti
                            ReplyContext& to) {
   if (!action.key) {
     if (!TRY(TakePages(action, replies, read, to))) return {};
-    to.observed.evidence.owner.emplace(std::move(read.owner));
+    to.result.findings.emplace_back(OwnerFound{std::move(read.owner)});
     return {};
   }
   const Reply& reply = replies.front();
   to.result.decide_again = true;
   if (!reply && kube::ProvesAbsence(reply.error(), api::kComputeDomains, action.key->name)) {
-    to.observed.evidence.owner.emplace(std::nullopt);
+    to.result.findings.emplace_back(OwnerFound());
     return {};
   }
   if (!reply) return tl::unexpected(reply.error());
-  to.observed.evidence.owner.emplace(TRY(OwnerOf(reply->body, to.observed)));
+  to.result.findings.emplace_back(OwnerFound{TRY(OwnerOf(reply->body, to.observed))});
   return {};
 }
 
@@ -268,11 +268,8 @@ Requests RequestsOf(const ReadChildren& action, const Observed& observed,
 Result<void> HandleReplies(const ReadChildren& action, const Replies& replies, ActionProgress& read,
                            ReplyContext& to) {
   if (!TRY(TakePages(action, replies, read, to, true))) return {};
-  for (const api::Node& node : read.found.labelled_nodes) {
-    to.observed.nodes.insert_or_assign(node.meta.key.name, node);
-  }
   if (read.cliques_are_served) AddUnlabelled(to.observed, read.found.cliques);
-  to.observed.evidence.children = std::move(read.found);
+  to.result.findings.emplace_back(ChildrenFound{std::move(read.found)});
   return {};
 }
 
@@ -285,9 +282,8 @@ Result<void> HandleReplies(const ReadDaemons& action, const Replies& replies, Ac
                            ReplyContext& to) {
   if (!TRY(TakePages(action, replies, read, to))) return {};
   if (read.cliques_are_served) AddUnlabelled(to.observed, read.found.cliques);
-  to.observed.evidence.daemon_pods = std::move(read.found.daemon_pods);
-  if (AreCliquesBehind(to.observed)) {
-    to.observed.children.cliques = read.found.cliques;
+  const bool is_newer = AreCliquesBehind(to.observed);
+  if (is_newer) {
     // A watch that opens again shows all that was so meanwhile. Status must not follow it back. A
     // cache that was never read shows nothing for as long as it would be waited for.
     const bool is_shown = to.observed.facts.views.cliques != Freshness::kUnknown;
@@ -295,7 +291,9 @@ Result<void> HandleReplies(const ReadDaemons& action, const Replies& replies, Ac
       if (is_shown) Expect(to.result, Kind::kClique, clique.meta.key, clique.meta.resource_version);
     }
   }
-  to.observed.evidence.cliques = std::move(read.found.cliques);
+  to.result.findings.emplace_back(DaemonsFound{.daemon_pods = std::move(read.found.daemon_pods),
+                                               .cliques = std::move(read.found.cliques),
+                                               .is_newer = is_newer});
   return {};
 }
 
@@ -309,7 +307,7 @@ Result<void> HandleReplies(const ReadClaims& action, const Replies& replies, Act
   if (!TRY(TakePages(action, replies, read, to))) return {};
   to.result.memory.emplace_back(
       ClaimsRead{.nodes_in_use = NodesInUse(to.observed, read.found.claims)});
-  to.observed.evidence.claims = std::move(read.found.claims);
+  to.result.findings.emplace_back(ClaimsFound{std::move(read.found.claims)});
   return {};
 }
 
@@ -339,7 +337,7 @@ Result<void> HandleReplies(const ReadNodes& action, const Replies& replies,
       const api::Node node = TRY(api::DecodeNode(object));
       seen = node.ready ? NodeSeen::kReady : NodeSeen::kNotReady;
     }
-    to.observed.evidence.nodes[action.names[i]] = seen;
+    to.result.findings.emplace_back(NodeFound{.name = action.names[i], .seen = seen});
   }
   return {};
 }
@@ -376,14 +374,17 @@ Requests RequestsOf(const ReadTaken& action, const Observed& observed,
 Result<void> HandleReplies(const ReadTaken& action, const Replies& replies,
                            ActionProgress& /*read*/, ReplyContext& to) {
   const Reply& reply = replies.front();
-  NameCheck& name = to.observed.evidence.names[{action.kind, action.key}];
+  const auto is = [&](NameCheck check) {
+    to.result.findings.emplace_back(
+        NameFound{.kind = action.kind, .key = action.key, .check = std::move(check)});
+  };
   to.result.decide_again = true;
   if (!reply && kube::ProvesAbsence(reply.error(), ResourceOf(action.kind), action.key.name)) {
-    name = {NameCheck::Is::kFree};
+    is({NameCheck::Is::kFree});
     return {};
   }
   if (!reply) return tl::unexpected(reply.error());
-  name = Found(TRY(DecodeHolder(reply->body)));
+  is(Found(TRY(DecodeHolder(reply->body))));
   return {};
 }
 

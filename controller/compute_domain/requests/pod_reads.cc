@@ -163,7 +163,7 @@ Result<void> HandleReplies(const ReadPodConditions& action, const Replies& repli
   if (to.result.goes_on) return {};
   AddReach(pods);
   to.result.memory.emplace_back(pods.found);
-  to.observed.evidence.scheduler_messages = std::move(pods.found);
+  to.result.findings.emplace_back(std::move(pods.found));
   return {};
 }
 

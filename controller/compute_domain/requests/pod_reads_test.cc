@@ -60,6 +60,7 @@ class PodReads {
   bool Take(const Replies& replies) {
     const ActionResult result = HandleReplies(action_, replies, observed, read_);
     EXPECT_FALSE(result.error);
+    observed = Learn(observed, result.findings);
     if (result.gpus) gpus = result.gpus;
     if (!result.goes_on) memory_ = std::get<SchedulerMessagesRead>(result.memory.at(0));
     return result.goes_on;

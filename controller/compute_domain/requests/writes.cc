@@ -55,8 +55,9 @@ Result<void> TakeChild(Kind kind, const kube::ObjectMeta& object, const Reply& r
   if (IsAbsent(kind, object, reply, to)) return {};
   if (!reply) return tl::unexpected(reply.error());
   const NameHolder written = TRY(DecodeHolder(reply->body));
-  const auto name = to.observed.evidence.names.find({kind, object.key});
-  if (name != to.observed.evidence.names.end()) name->second = Found(written);
+  if (to.observed.evidence.names.contains({kind, object.key})) {
+    to.result.findings.emplace_back(NameFound{kind, object.key, Found(written)});
+  }
   Expect(to.result, kind, object.key, written.meta.resource_version);
   return {};
 }
@@ -83,19 +84,22 @@ Request RequestOf(const Create& create, const Observed& observed) {
 }
 
 Result<void> HandleReply(const Create& create, const Reply& reply, ReplyContext& to) {
-  NameCheck& name = to.observed.evidence.names[{create.kind, create.key}];
+  const auto name_is = [&](NameCheck check) {
+    to.result.findings.emplace_back(NameFound{create.kind, create.key, std::move(check)});
+  };
   if (!reply && reply.error().code == ErrorCode::kAlreadyExists) {
-    name = {NameCheck::Is::kTaken};  // Overrides any earlier read.
+    name_is({NameCheck::Is::kTaken});  // Overrides any earlier read.
     to.result.changed_nothing = true;
     to.result.decide_again = create.kind != Kind::kClique;
     return {};
   }
   if (!reply) {
-    to.observed.evidence.names.erase({create.kind, create.key});
+    name_is({NameCheck::Is::kNotAsked});
     return tl::unexpected(reply.error());
   }
-  name = Found(TRY(DecodeHolder(reply->body)));
-  Expect(to.result, create.kind, create.key, name.holder.meta.resource_version);
+  NameHolder holder = TRY(DecodeHolder(reply->body));
+  Expect(to.result, create.kind, create.key, holder.meta.resource_version);
+  name_is(Found(std::move(holder)));
   return {};
 }
 
@@ -155,7 +159,7 @@ Result<void> HandleReply(const WriteFinalizers& write, const Reply& reply, Reply
   if (!adds && IsAbsent(write.kind, write.object, reply, to)) return {};
   if (!reply) return tl::unexpected(reply.error());
   const kube::ObjectMeta meta = TRY(DecodeMetaOf(reply->body));
-  if (write.kind == Kind::kComputeDomain && to.observed.domain) to.observed.domain->meta = meta;
+  if (write.kind == Kind::kComputeDomain) to.result.findings.emplace_back(DomainStored{meta});
   Expect(to.result, write.kind, write.object.key, meta.resource_version);
   return {};
 }
@@ -173,13 +177,8 @@ Result<void> HandleReply(const WriteClique& write, const Reply& reply, ReplyCont
   if (IsAbsent(Kind::kClique, write.clique, reply, to)) return {};
   if (!reply) return tl::unexpected(reply.error());
   const kube::ObjectMeta meta = TRY(DecodeMetaOf(reply->body));
-  for (api::Clique& clique : to.observed.children.cliques) {
-    if (clique.meta.uid != meta.uid) continue;
-    clique.meta = meta;
-    clique.daemons = write.daemons;
-    clique.held = write.held;
-    clique.joining = write.joining;
-  }
+  to.result.findings.emplace_back(CliqueStored{
+      .meta = meta, .daemons = write.daemons, .held = write.held, .joining = write.joining});
   Expect(to.result, Kind::kClique, write.clique.key, meta.resource_version);
   return {};
 }
@@ -233,16 +232,12 @@ Result<void> HandleReply(const RemoveNodeLabel& remove, const Reply& reply, Repl
     return is_other ? Result<void>() : tl::unexpected(reply.error());
   }
   const bool lives = to.observed.domain && !to.observed.domain->meta.deleting;
-  if (lives) to.observed.evidence.claims.reset();  // Read before the removal, so outdated.
+  if (lives) to.result.findings.emplace_back(ClaimsOutdated());
   if (!reply) return tl::unexpected(reply.error());
   const kube::ObjectMeta meta = TRY(DecodeMetaOf(reply->body));
   Expect(to.result, Kind::kNode, {.name = remove.node}, meta.resource_version);
   if (!lives) return {};
-  std::erase_if(to.observed.children.labelled_nodes,
-                [&](const api::Node& node) { return node.meta.key.name == remove.node; });
-  if (const auto node = to.observed.nodes.find(remove.node); node != to.observed.nodes.end()) {
-    node->second.domain.clear();
-  }
+  to.result.findings.emplace_back(LabelGone{.node = remove.node});
   to.result.decide_again = true;
   return {};
 }
@@ -280,7 +275,7 @@ Result<void> HandleReply(const WriteStatus& write, const Reply& reply, ReplyCont
   const api::ComputeDomain written = TRY(api::DecodeComputeDomain(object));
   // Only this reply shows whether the CRD drops fields that it does not know.
   if (!write.status.conditions.empty()) {
-    to.observed.facts.cluster.status_is_pruned = written.status.conditions.empty();
+    to.result.findings.emplace_back(StatusPruned{written.status.conditions.empty()});
     to.result.shows_crd = true;
   }
   Expect(to.result, Kind::kComputeDomain, write.domain.key, written.meta.resource_version);

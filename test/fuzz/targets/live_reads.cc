@@ -75,6 +75,7 @@ FUZZ_TARGET(live_reads, bytes) {
           http::Response{.status = 200, .body = is_list ? ListFor(input, request) : Item(input)});
     }
     result = HandleReplies(action, replies, observed, read);
+    observed = Learn(std::move(observed), result.findings);
     if (result.error) fuzz::CheckSame(result.error->message, "");
   } while (result.goes_on && ++rounds < 3);
   CHECK(!result.goes_on);
