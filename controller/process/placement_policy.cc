@@ -23,27 +23,39 @@ constexpr base::BackoffPolicy kWhileMissing = {.first = std::chrono::seconds(10)
 constexpr std::chrono::milliseconds kUnfitTurn{500};  // Until the controller can serve.
 constexpr std::chrono::seconds kTurnAtRest{5};        // Between looks for passes.
 
-const kube::Resource kMutatingBindings = {"admissionregistration.k8s.io", "v1",
-                                          "mutatingadmissionpolicybindings",
-                                          "MutatingAdmissionPolicyBinding", false};
+// Kubernetes 1.34 and 1.35 have v1beta1, behind a feature gate.
+constexpr const char* kVersions[] = {"v1", "v1beta1"};
 
-}  // namespace
-
-base::Result<PlacementPolicy> FindPlacementPolicy(http::Transport& transport) {
+base::Result<PlacementPolicy> FindIn(const char* version, http::Transport& transport) {
+  const kube::Resource bindings = {"admissionregistration.k8s.io", version,
+                                   "mutatingadmissionpolicybindings",
+                                   "MutatingAdmissionPolicyBinding", false};
   PlacementPolicy found = PlacementPolicy::kInstalled;
   for (const auto& [name, if_missing] :
        {std::pair{api::kPreferredBinding, PlacementPolicy::kPreferredMissing},
         {api::kPlacementBinding, PlacementPolicy::kMissing}}) {
-    http::Request request = kube::GetRequest(kMutatingBindings, {.name = std::string(name)});
+    http::Request request = kube::GetRequest(bindings, {.name = std::string(name)});
     request.timeout = kLookTimeout;
     const auto reply = kube::CheckStatus(transport.Send(request), request.method);
     if (reply) continue;
     const base::Error& error = reply.error();
     if (error.code != base::ErrorCode::kNotFound) return tl::unexpected(error);
-    const bool is_absent = kube::ProvesAbsence(error, kMutatingBindings, std::string(name));
-    found = is_absent ? if_missing : PlacementPolicy::kNotServed;
+    if (!kube::ProvesAbsence(error, bindings, std::string(name))) {
+      return PlacementPolicy::kNotServed;
+    }
+    found = if_missing;
   }
   return found;
+}
+
+}  // namespace
+
+base::Result<PlacementPolicy> FindPlacementPolicy(http::Transport& transport) {
+  for (const char* version : kVersions) {
+    const PlacementPolicy found = TRY(FindIn(version, transport));
+    if (found != PlacementPolicy::kNotServed) return found;
+  }
+  return PlacementPolicy::kNotServed;
 }
 
 bool PlacementLooks::IsDue(TimePoint now, Passes passes) {

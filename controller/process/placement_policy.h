@@ -15,8 +15,9 @@
 
 namespace process {
 
-// Sends a GET for each binding of manifests/placement, with a timeout of 3 s each. Never returns
-// kUnknown: a GET that is refused or not answered is an error.
+// Sends a GET for each binding of manifests/placement, with a timeout of 3 s each, in the newest
+// version of them that is served. Never returns kUnknown: a GET that is refused or not answered is
+// an error.
 base::Result<compute_domain::PlacementPolicy> FindPlacementPolicy(http::Transport& transport);
 
 // When to look again: every 30 minutes. While a policy is missing, an administrator may be about to

@@ -60,6 +60,16 @@ TEST(FindPlacementPolicy, REV4_1_EachBindingIsLookedFor) {
   EXPECT_EQ(FindPlacementPolicy(preferred), PlacementPolicy::kPreferredMissing);
 }
 
+TEST(FindPlacementPolicy, BindingsOfAnOlderVersion_AreFound_IfV1IsNotServed) {
+  const http::Response no_page = {.status = 404, .body = "404 page not found\n"};
+  Server server({no_page, Found(), Missing("cdom-placement")});
+  EXPECT_EQ(FindPlacementPolicy(server), PlacementPolicy::kMissing);
+  ASSERT_EQ(server.asked.size(), 3U);
+  EXPECT_EQ(server.asked[1],
+            "/apis/admissionregistration.k8s.io/v1beta1/mutatingadmissionpolicybindings/"
+            "cdom-placement-preferred");
+}
+
 TEST(FindPlacementPolicy, REV4_1_WhatDoesNotNameTheBindingProvesNothing) {
   const http::Response no_page = {.status = 404, .body = "404 page not found\n"};
   Server unserved({no_page, no_page});

@@ -1003,7 +1003,8 @@ TEST(DecideStatus, REV4_1_WhereNothingPlacesPodsTheDomainSaysSo) {
                "Accepted", "has what it needs."},
            Row{"not served, clique", PlacementPolicy::kNotServed, "clique", "Accepted",
                "Nothing keeps the domain's pods in one clique, unless they have an affinity of "
-               "their own: Kubernetes has MutatingAdmissionPolicies from 1.36 on."},
+               "their own: Kubernetes has MutatingAdmissionPolicies from 1.36 on, or from 1.34 on "
+               "behind a feature gate."},
        }) {
     SCOPED_TRACE(row.what);
     const DomainStatus status = StatusAfter([&](Observed& o) {

@@ -23,7 +23,8 @@ std::string WhyNotPlaced(const Observed& observed) {
   }
   if (placement == PlacementPolicy::kNotServed) {
     return "Nothing keeps the domain's pods in one clique, unless they have an affinity of their "
-           "own: Kubernetes has MutatingAdmissionPolicies from 1.36 on.";
+           "own: Kubernetes has MutatingAdmissionPolicies from 1.36 on, or from 1.34 on "
+           "behind a feature gate.";
   }
   return "";
 }
