@@ -7,7 +7,7 @@
 
 namespace base {
 
-// The first three are always written. The others are for whoever looks into a problem, and are
+// The first three are always written. The others help to find a problem, and are
 // written from a verbosity on, which pkg/logging sets.
 enum class LogLevel {
   kError,
