@@ -68,8 +68,8 @@ class LeaderElector {
 
   // Returns whether this process may write. It only reads the clock, so call it before every write.
   bool IsLeader() const;
-  // Returns whether this process was the leader and no longer is. It must then exit, so that no
-  // state of the term survives.
+  // Returns whether this process was the leader and no longer is. Another term needs another
+  // elector, so that no state of this one survives.
   bool TermEnded() const { return term_began_ && !IsLeader(); }
   bool term_began() const { return term_began_; }
 

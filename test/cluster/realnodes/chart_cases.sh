@@ -81,14 +81,39 @@ under_the_chart_each_right_that_is_missing_is_said_once() {
   done
 }
 
-# A gate that is unknown and two that are not supported, in the controller and in each plugin, all of which serve.
-under_the_chart_each_feature_gate_without_effect_is_said_once() {
-  local pod says
+# What controller and plugins, all of which serve, say of feature gates: one line for the unknown ones, then these.
+gates_without_effect_are() {  # gates_without_effect_are GATE=VALUE...
+  local pod says gate
   for pod in $(chart get pods -l 'chart-component in (controller, kubelet-plugin)' -o name); do
     says=$(chart logs "$pod" --tail=-1 | grep -E '^W.*feature gate') || return 1
-    [[ $(wc -l <<<"$says") == 3 && $says == *'gates="Later=true"'* && $says == *'gate="ComputeDomainCliques=false"'* &&
-      $says == *'gate="NodeLocalFabricIPC=true"'* ]] || { echo "$pod: $says"; return 1; }
+    for gate in FabricTelemetry GpuHotPlug LinkScores RackQuota WarmStandby; do
+      [[ $says == *'Ignoring unknown feature gates gates="'*"$gate=true"* ]] || { echo "$pod, $gate: $says"; return 1; }
+    done
+    for gate in "$@"; do [[ $says == *"gate=\"$gate\" cost="* ]] || { echo "$pod, $gate: $says"; return 1; }; done
+    [[ $(wc -l <<<"$says") == $(($# + 1)) ]] || { echo "$pod: $says"; return 1; }
   done
+}
+
+# All gates of their driver, most with the value that is not their default, and five that nobody has.
+under_the_chart_each_feature_gate_without_effect_is_said_once() {
+  gates_without_effect_are ComputeDomainCliques=false NodeLocalFabricIPC=true
+}
+
+# The values that the other ones exclude there.
+under_the_chart_a_domain_lives_with_the_other_values_of_its_gates_too() {
+  local what gates
+  gates=$(chart_yaml | sed -nE 's/.*name: FEATURE_GATES, value: "(.*),".*/\1/p' | head -n 1) || return 1
+  gates=$(sed -E 's/=true/=on/g; s/=false/=true/g; s/=on/=false/g; s/(FabricTelemetry|GpuHotPlug|LinkScores|RackQuota|WarmStandby)=false/\1=true/g' <<<"$gates")
+  for what in deployment/chart-controller daemonset/chart-kubelet-plugin; do
+    chart set env "$what" FEATURE_GATES="$gates" || return 1
+    chart rollout status "$what" --timeout=120s || { what_keeps_the_chart; return 1; }
+  done
+  gates_without_effect_are IMEXDaemonsWithDNSNames=false || return 1
+  imex_domain | kubectl apply -f - || return 1
+  wait_for 120 "the workers run" workers_run || { what_keeps_the_chart; return 1; }
+  has_channel || return 1
+  imex_domain | kubectl delete --timeout=120s -f - || { what_keeps_the_chart; return 1; }
+  wait_for 60 "nothing is left of it" nothing_is_left_under_the_chart || { what_keeps_the_chart; return 1; }
 }
 
 # Over two lives, of which the second is as fast as it comes.
@@ -117,4 +142,5 @@ run_case a_domain_lives_on_real_nodes_under_nvidias_chart_and_leaves_nothing
 run_case under_the_chart_each_right_that_is_missing_is_said_once
 run_case under_the_chart_each_feature_gate_without_effect_is_said_once
 run_case under_the_chart_nothing_is_refused_again_and_again
+run_case under_the_chart_a_domain_lives_with_the_other_values_of_its_gates_too
 run_case what_the_chart_made_goes

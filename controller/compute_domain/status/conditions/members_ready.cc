@@ -58,7 +58,8 @@ Trouble TroubleOf(const StatusInput& input, const Member& member) {
   if (IsLost(observed, member.node))
     return {api::kReasonNodeLost, is_known ? "not ready" : "does not exist"};
   const auto occupied = input.explanation.occupied.find(member.node);
-  if (occupied != input.explanation.occupied.end()) return {api::kReasonNodeHeld, occupied->second};
+  if (occupied != input.explanation.occupied.end())
+    return {api::kReasonNodeHeldByAnotherDomain, occupied->second};
   if (member.ready) return {};
   const bool has_rebooted = observed.rebooted.contains(member.node) ||
                             observed.memory.rebooted_before.contains(member.node);
@@ -150,7 +151,7 @@ constexpr Rank kRanks[] = {
      "Uncordon the node, or delete its pods so that they run elsewhere."},
     {api::kReasonNodeTainted, "Not ready, and tainted",
      "Find out who tainted the node; its pods may have to run elsewhere."},
-    {api::kReasonNodeHeld, "Held by another domain",
+    {api::kReasonNodeHeldByAnotherDomain, "Held by another domain",
      "Pods there start when the last pod of that domain on the node has ended."},
     {api::kReasonFabricError, "Not ready, and the NVLink fabric has an error",
      "For administrators: see nvidia-smi -q | grep -A4 Fabric on that node, and its fabric "
@@ -370,10 +371,11 @@ Verdict JudgeMembersReady(const StatusInput& input, const std::vector<SharingIss
   // These reasons explain why the node cannot be used, with or without its plugin.
   static constexpr std::string_view kGraver[] = {api::kReasonCliqueFull, api::kReasonNodeLost,
                                                  api::kReasonNodeDrained, api::kReasonNodeTainted,
-                                                 api::kReasonNodeHeld};
+                                                 api::kReasonNodeHeldByAnotherDomain};
   const bool is_graver = std::ranges::find(kGraver, verdict.reason) != std::end(kGraver);
   if (!is_graver) {
-    verdict.reason = missing.stuck.empty() ? api::kReasonPluginMissing : api::kReasonPodsStuck;
+    verdict.reason =
+        missing.stuck.empty() ? api::kReasonPluginMissing : api::kReasonPodsStuckTerminating;
   }
   verdict.message += DescribeMissing(missing);
   return verdict;

@@ -31,7 +31,7 @@ Verdict JudgeReady(const StatusInput& input, const Verdict& accepted, const Verd
     return {"False", waiting.reason, members.message + " " + waiting.message};
   }
   // The daemons serve, and what pods had shared is lost.
-  if (FindRestarted(observed)) return {"False", api::kReasonImexRestarted, members.message};
+  if (FindRestarted(observed)) return {"False", api::kReasonImexRestartedUnderJob, members.message};
   if (members.status == "True") return WithIgnored(members, accepted);
   if (observed.facts.settings->imex_on_hosts) return {"True", members.reason, members.message};
   return WithIgnored({"True", api::kReasonIdle,

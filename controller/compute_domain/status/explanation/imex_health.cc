@@ -118,7 +118,7 @@ std::map<std::string, ImexOfJob> FindImexOfJobs(const Observed& observed,
 
 bool SaysRestarted(const Observed& observed) {
   const kube::Condition* said = SaidOfMemory(observed);
-  return said != nullptr && said->reason == api::kReasonImexRestarted;
+  return said != nullptr && said->reason == api::kReasonImexRestartedUnderJob;
 }
 
 bool AnyRestarted(const std::map<std::string, ImexOfJob>& jobs) {
@@ -141,7 +141,7 @@ std::optional<SharingIssue> FindRestarted(const Observed& observed) {
                      (nodes.empty() ? "" : ": " + Names(nodes)) +
                      ". The memory that they shared is lost: restart their job if it does "
                      "not restart by itself, and read the log of the daemon there.";
-  return SharingIssue{.reason = api::kReasonImexRestarted, .says = " " + says};
+  return SharingIssue{.reason = api::kReasonImexRestartedUnderJob, .says = " " + says};
 }
 
 std::optional<SharingIssue> FindOtherIndices(const PodByNode& pods,

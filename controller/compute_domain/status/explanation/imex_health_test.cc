@@ -272,7 +272,7 @@ TEST(FindRestarted, WhatThisProcessSaidItselfIsNotKeptForTheNextClaims) {
 // Another client has taken the condition away.
 TEST(FindRestarted, WhatAnotherSawIsSaidInOwnWordsIfItsWordsAreGone) {
   Observed observed = WithAJob();
-  Write(observed, SharingIssue{.reason = api::kReasonImexRestarted, .says = " words"});
+  Write(observed, SharingIssue{.reason = api::kReasonImexRestartedUnderJob, .says = " words"});
   observed.memory = NextMemory(observed, fixtures::Now());
   EXPECT_EQ(FindRestarted(observed)->says, " words");
   observed.domain->status.conditions.clear();
@@ -283,7 +283,7 @@ TEST(FindRestarted, WhatAnotherSawIsSaidInOwnWordsIfItsWordsAreGone) {
 TEST(FindRestarted, AMessageThatIsTooLongIsNotKept) {
   Observed observed = WithAJob();
   Write(observed,
-        SharingIssue{.reason = api::kReasonImexRestarted, .says = std::string(1026, 'x')});
+        SharingIssue{.reason = api::kReasonImexRestartedUnderJob, .says = std::string(1026, 'x')});
   observed.memory = NextMemory(observed, fixtures::Now());
   const std::optional<SharingIssue> issue = FindRestarted(observed);
   ASSERT_TRUE(issue);

@@ -31,8 +31,8 @@ std::set<std::string> NodesInUse(const Observed& observed) {
 // Returns whether the domain's status already says that a plugin is missing.
 bool IsTold(const Observed& observed) {
   const kube::Condition* members = observed.domain->status.Find(api::kConditionMembersReady);
-  return members != nullptr &&
-         (members->reason == api::kReasonPluginMissing || members->reason == api::kReasonPodsStuck);
+  return members != nullptr && (members->reason == api::kReasonPluginMissing ||
+                                members->reason == api::kReasonPodsStuckTerminating);
 }
 
 }  // namespace
