@@ -144,6 +144,7 @@ class ControllerProcess {
   bool MayWrite() const { return !settings_.dry_run && (!settings_.elects || elector_.IsLeader()); }
   // Returns objects of the other IMEX mode, because of which the process must not start.
   std::vector<std::string> FindOfOtherMode();
+  void StartPasses();
   // A dry run plans beside the leader.
   bool MayWork() const { return controller_.CanServe() && (settings_.dry_run || MayWrite()); }
 
@@ -496,6 +497,14 @@ void ControllerProcess::Serve(kube::HealthServer& server, const std::string& end
   }
 }
 
+void ControllerProcess::StartPasses() {
+  // The first pass would take back what status says of a policy that is missing.
+  const auto policies = FindPlacementPolicy(*MakeTransport());
+  if (policies) controller_.SetPlacement(*policies);
+  controller_.Start();
+  events_.Record(compute_domain::EventsOf(settings_.IgnoredGates(), settings_.Pod()));
+}
+
 ExitReason ControllerProcess::Run(const std::stop_token& stop) {
   const TimePoint start = clock_.Now();
   watch_alive_.Beat(start);
@@ -534,8 +543,7 @@ ExitReason ControllerProcess::Run(const std::stop_token& stop) {
         end = ExitReason::kOtherMode;
         break;
       }
-      controller_.Start();
-      events_.Record(compute_domain::EventsOf(settings_.IgnoredGates(), settings_.Pod()));
+      StartPasses();
       for (auto& busy : busy_since_) {
         workers.emplace_back([this, &busy](const std::stop_token& token) { Work(token, busy); });
       }

@@ -6,12 +6,13 @@ import re
 import signal
 
 import pytest
-from cluster import ACCOUNT, Setup
+from cluster import ACCOUNT, REPO, Setup
 from namespaces import DRIVER, is_ready
 from objects import domain, pod_on
 from requests_of import status_writes, writes
 from waiting import eventually
 
+PLACEMENT = REPO / "manifests/placement"
 CLUSTER = Setup(nodes=16, placement=True, controller=("--membership-writer", "daemon"))
 
 
@@ -55,6 +56,22 @@ def test_a_controller_at_any_log_level_writes_nothing_to_a_domain_at_rest(cluste
     eventually("the daemons' log level", level_of_daemons, "4")
     namespace.delete("pod", "rests")
     namespace.delete("computedomain", "rests")
+
+
+@pytest.mark.usefixtures("nothing_is_left")
+def test_a_controller_that_starts_where_no_policy_places_pods_writes_nothing_to_a_domain_at_rest(cluster, namespace):
+    cluster.kubectl("delete", "-k", PLACEMENT)
+    cluster.run_controller()
+    namespace.apply(domain("unplaced"))
+    namespace.says("unplaced", "Accepted", "cdom-placement does not exist", kind="Accepted")
+    version, since = namespace.version("unplaced"), cluster.audit_size()
+    for _ in range(3):
+        cluster.start_controller()
+        eventually("the controller has looked at the domain, and has nothing more to do", lambda: pass_is_over(cluster))
+    assert status_writes(cluster.requests_of(ACCOUNT, since), "unplaced") == []
+    assert namespace.version("unplaced") == version
+    cluster.kubectl("apply", "-k", PLACEMENT)
+    namespace.delete("computedomain", "unplaced")
 
 
 OF_LEVEL = {"Processing a ComputeDomain": 2, "Listing a resource": 3, "Watching a resource": 3, "Response verb=": 6}
