@@ -48,13 +48,13 @@ key=$({
 dir=$(go_cache controlplane)/${key:0:16}
 
 build() {
-  local out=$1 name started=$SECONDS
+  local out=$1 program started=$SECONDS
   printf 'controlplane/build.sh: building Kubernetes %s and etcd %s; the first time takes 5 to 10 minutes\n' \
     "$version" "$(required go.etcd.io/etcd/server/v3)" >&2
   go_build "$out" . -ldflags "$ldflags"
   go_build "$out" ./kubectl -ldflags "$ldflags"
-  for name in etcd kube-apiserver kube-controller-manager kube-scheduler kubelet; do
-    ln -s controlplane "$out/$name"
+  for program in etcd kube-apiserver kube-controller-manager kube-scheduler kubelet; do
+    ln -s controlplane "$out/$program"
   done
   "$out/kubectl" version --client >/dev/null ||
     die "the program that was built does not run: '$out/kubectl version --client' failed, see above."

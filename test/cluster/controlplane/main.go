@@ -26,7 +26,7 @@ func main() {
 		"kube-apiserver":          apiserver.NewAPIServerCommand,
 		"kube-controller-manager": controllermanager.NewControllerManagerCommand,
 		"kube-scheduler":          func() *cobra.Command { return scheduler.NewSchedulerCommand() },
-		"kubelet":                 func() *cobra.Command { return kubelet.NewKubeletCommand(context.Background()) },
+		"kubelet":                 func() *cobra.Command { return newKubelet(kubelet.NewKubeletCommand) },
 	}
 	name := filepath.Base(os.Args[0])
 	switch {
@@ -38,4 +38,15 @@ func main() {
 		fmt.Fprintf(os.Stderr, "%s: call this program as etcd, kube-apiserver, kube-controller-manager, kube-scheduler or kubelet\n", name)
 		os.Exit(2)
 	}
+}
+
+// newKubelet calls the function that makes the kubelet's command. Since Kubernetes 1.34 it takes a context.
+func newKubelet(make any) *cobra.Command {
+	switch make := make.(type) {
+	case func(context.Context) *cobra.Command:
+		return make(context.Background())
+	case func() *cobra.Command:
+		return make()
+	}
+	panic(fmt.Sprintf("the kubelet's command is made by a %T", make))
 }
