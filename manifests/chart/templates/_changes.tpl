@@ -11,6 +11,12 @@
 {{- $_ := set .object "apiVersion" (include "cdom.dra" .root) }}
 {{- end }}
 
+{{- define "cdom.parameterVersion" -}}
+{{- with .object.spec.paramKind }}
+{{- if hasPrefix "resource.k8s.io/" .apiVersion }}{{ $_ := set . "apiVersion" (include "cdom.dra" $.root) }}{{ end }}
+{{- end }}
+{{- end }}
+
 {{- define "cdom.account" -}}
 {{- if eq .object.kind "ServiceAccount" }}
 {{- with .root.Values.serviceAccount.annotations }}{{ $_ := set $.object.metadata "annotations" . }}{{ end }}

@@ -31,12 +31,21 @@ the API server does not serve monitoring.coreos.com/v1: install the Prometheus o
 {{- define "cdom.noPlacement" -}}
 {{- if eq (toString .Values.placement.enabled) "false" -}}
 placement.enabled is false
-{{- else if not (.Capabilities.APIVersions.Has "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy") -}}
-the API server does not serve MutatingAdmissionPolicy v1, which needs Kubernetes 1.36: apply manifests/placement/check
+{{- else if not (include "cdom.placementVersion" .) -}}
+the API server does not serve MutatingAdmissionPolicy, which needs Kubernetes 1.36, or 1.34 and a feature gate: apply manifests/placement/check
 {{- else if not (or .Values.placement.enabled (include "cdom.hasCliqueLabel" .)) -}}
 no node has the label nvidia.com/gpu.clique: install GPU feature discovery, or set
 kubeletPlugin.containers.computeDomains.gpuCliqueLabelEnabled=true, then upgrade this release
 {{- end }}
+{{- end }}
+
+{{- /* The version of MutatingAdmissionPolicy: the newest that is served, empty if none is. */}}
+{{- define "cdom.placementVersion" -}}
+{{- $served := "" }}
+{{- range list "v1beta1" "v1" }}
+{{- if $.Capabilities.APIVersions.Has (printf "admissionregistration.k8s.io/%s/MutatingAdmissionPolicy" .) }}{{ $served = . }}{{ end }}
+{{- end }}
+{{- $served }}
 {{- end }}
 
 {{- define "cdom.hasCliqueLabel" -}}
