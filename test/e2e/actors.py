@@ -8,6 +8,7 @@ import threading
 import urllib.error
 import urllib.request
 
+import dra
 from cluster import ACCOUNT
 from endpoint import Endpoint, flood
 from objects import domain, workers
@@ -57,6 +58,7 @@ class Api:
 
     def ask(self, user, method, where, body=None, dry_run=False):
         """Status and text of the answer. A PATCH is a merge."""
+        where, body = dra.request_as_served(where, body)
         kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
         request = urllib.request.Request(
             self._server + where + ("?dryRun=All" if dry_run else ""), method=method,

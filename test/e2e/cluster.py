@@ -9,18 +9,22 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
+import tempfile
 import time
 import typing
 import urllib.request
 
+import dra
 from nodesim import NodeSim
 from process import Process
-from versions import is_before
+from versions import HAS_PLACEMENT, PLACEMENT_FOLDER, PLACEMENT_ON
 from waiting import CommandFailed, eventually
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
 CONTROL_PLANE = REPO / "test/cluster/controlplane"
 BEFORE = (REPO / "test/e2e/upgrade_from").read_text().splitlines()[-1]  # The commit from which upgrades are tested.
+PLACEMENT = REPO / "manifests" / PLACEMENT_FOLDER
 GPU_CLASS = REPO / "test/cluster/gpu_class.yaml"
 ACCOUNT = "system:serviceaccount:cdom-system:cdom-controller"
 DAEMONS = "system:serviceaccount:cdom-system:compute-domain-daemon-service-account"
@@ -73,7 +77,7 @@ class ControlPlane:
         return self.kubectl(*arguments, quiet=True, **options)
 
     def kubectl_json(self, *arguments):
-        return json.loads(self.kubectl(*arguments, "-o", "json"))
+        return dra.as_v1(json.loads(self.kubectl(*arguments, "-o", "json")))
 
     def refused(self, *arguments, stdin=None):
         """What kubectl says on standard error. Raises if it succeeds."""
@@ -96,7 +100,7 @@ class ControlPlane:
     def get(self, kind, name, namespace="default"):
         """The object, or None if there is none."""
         found = self.kubectl("get", kind, name, "-n", namespace, "--ignore-not-found", "-o", "json")
-        return json.loads(found) if found.strip() else None
+        return dra.as_v1(json.loads(found)) if found.strip() else None
 
     def list(self, kind, namespace, selector=""):
         """The objects; of all namespaces if `namespace` is empty."""
@@ -140,8 +144,28 @@ class ControlPlane:
         return [*self._kubectl, *arguments]
 
     def _run_kubectl(self, *arguments, stdin=None):
+        if not dra.IS_V1_SERVED:
+            arguments, stdin = self._as_served(arguments, stdin)
         return subprocess.run([*self._kubectl, *arguments], input=stdin, env=self._env,
                               capture_output=True, text=True, check=False, timeout=180)
+
+    def _as_served(self, arguments, stdin):
+        """The same command for the version of resource.k8s.io that is served. A file or a kustomization becomes standard input."""
+        arguments = [dra.request_as_served(one)[0] if isinstance(one, str) else one for one in arguments]
+        if "-k" in arguments:
+            at = arguments.index("-k")
+            with tempfile.TemporaryDirectory() as folder:
+                made = dra.manifests_as_served(arguments[at + 1], pathlib.Path(folder) / "manifests")
+                done = subprocess.run([*self._kubectl, "kustomize", made], capture_output=True, text=True, check=False)
+            if done.returncode == 0:  # If not, kubectl says why.
+                arguments[at:at + 2], stdin = ["-f", "-"], done.stdout
+        files = [arguments[at + 1] for at, one in enumerate(arguments) if one == "-f"]
+        if files and all(pathlib.Path(one).is_file() for one in files):
+            text = "\n---\n".join(pathlib.Path(one).read_text() for one in files)
+            if dra.text_as_served(text) != text:
+                rest = [one for at, one in enumerate(arguments) if one != "-f" and (at == 0 or arguments[at - 1] != "-f")]
+                arguments, stdin = [*rest, "-f", "-"], text
+        return arguments, dra.text_as_served(stdin)
 
 
 class Cluster(ControlPlane):
@@ -159,17 +183,18 @@ class Cluster(ControlPlane):
                          {"GOGC": "off", "GOMEMLIMIT": "500MiB"})
         self.nodesim = None
         self.controller = None
+        self._translator = None  # Between nodesim and the API server, where that has no resource.k8s.io/v1.
         self._admin = None  # Its kubeconfig.
         self._flags = None  # Of the controller that runs.
 
     def start(self):
-        subprocess.run([CONTROL_PLANE / "controlplane", "up", self.plane, *self.setup.controlplane], check=True,
-                       stdout=subprocess.DEVNULL)
+        options = (*self.setup.controlplane, *(PLACEMENT_ON if self.setup.placement else ()))
+        subprocess.run([CONTROL_PLANE / "controlplane", "up", self.plane, *options], check=True, stdout=subprocess.DEVNULL)
         if self.setup.manifests:
             self.kubectl("apply", "-k", self.setup.manifests)
             self.write_controller_config()
-        if self.setup.placement and not is_before("1.36"):
-            self.kubectl("apply", "-k", REPO / "manifests/placement")
+        if self.setup.placement and HAS_PLACEMENT:
+            self.kubectl("apply", "-k", PLACEMENT)
         if self.setup.nodes:
             self.start_nodes(*self.setup.nodesim)
 
@@ -179,11 +204,24 @@ class Cluster(ControlPlane):
         self.controller_config.write_text(json.dumps(self.config_of("cdom-controller")))
 
     def start_nodes(self, *options):
+        kubeconfig = self.plane / "nodesim.kubeconfig"
+        if not dra.IS_V1_SERVED:
+            kubeconfig = self._dra_for_nodesim(kubeconfig)
         self.nodesim = NodeSim(Process(
             "nodesim",
-            [self._bin / "nodesim", "--kubeconfig", self.plane / "nodesim.kubeconfig", "--control-port", "0",
+            [self._bin / "nodesim", "--kubeconfig", kubeconfig, "--control-port", "0",
              "--nodes", str(self.setup.nodes), "--cliques", str(self.setup.cliques), "--daemon-account", *options],
             self.folder))
+
+    def _dra_for_nodesim(self, kubeconfig):
+        """The kubeconfig of an API server that has v1, as nodesim needs it."""
+        if not self._translator:
+            program = REPO / "test/e2e/dra_for_nodesim.py"
+            self._translator = Process("dra_for_nodesim", [sys.executable, program, self.plane], self.folder)
+        text = eventually("nodesim's API server listens", lambda: self._translator.out.read_text(), re.compile(r"serving on \d+"))
+        made = self.folder / "nodesim.kubeconfig"
+        made.write_text(re.sub(r"(server: https://127\.0\.0\.1):\d+", rf"\1:{text.split()[-1]}", kubeconfig.read_text()))
+        return made
 
     def nodes(self):
         return [one["metadata"]["name"] for one in self.kubectl_json("get", "nodes")["items"]]
@@ -201,14 +239,14 @@ class Cluster(ControlPlane):
         self.run_controller()
 
     def stop(self):
-        for process in (self.controller, self.nodesim):
+        for process in (self.controller, self.nodesim, self._translator):
             if process:
                 process.end()
         subprocess.run([CONTROL_PLANE / "controlplane", "down", self.plane], check=False, stdout=subprocess.DEVNULL)
 
     def usage(self):
         """How a person uses what runs, and ends it."""
-        processes = " ".join(str(one.pid) for one in (self.controller, self.nodesim) if one)
+        processes = " ".join(str(one.pid) for one in (self.controller, self.nodesim, self._translator) if one)
         return "\n".join((
             f"  export KUBECONFIG={self.plane}/admin.kubeconfig PATH={self.program.parent}:$PATH",
             "  kubectl get computedomains --all-namespaces",

@@ -7,6 +7,8 @@ import ssl
 import typing
 import urllib.parse
 
+import dra
+
 METHODS = {"create": "POST", "patch": "PATCH", "delete": "DELETE", "get": "GET"}
 
 
@@ -46,6 +48,9 @@ class DryRuns:
             headers["Authorization"] = f"Bearer {token}"
         elif who != "admin":
             headers["Impersonate-User"] = who
+        if not dra.IS_V1_SERVED:
+            path, made = dra.request_as_served(path, json.loads(body) if body else None)
+            body = body and json.dumps(made)
         if "/exec?" not in path and "/attach?" not in path:  # For these there is no dry run.
             path += "?dryRun=All"
         connection.request(METHODS[verb], path, body, headers)

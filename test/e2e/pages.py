@@ -38,6 +38,8 @@ NOT_RUN = {
         "build/release-0.2.0/push.sh": PUSHES, "kubectl apply -f build/release-0.2.0/cdom.yaml": PUSHES, "helm install": PUSHES,
         "kubectl create namespace cdom-system": "it exists: test/e2e/test_release.py runs this block, with a registry that asks for a password"},
     "docs/kubelet-plugin.md": {"compute-domain-kubelet-plugin --node-name": SERVES.format("test_plugin_channels.py")},
+    "docs/placement.md": {
+        "kubectl apply -k manifests/placement-v1beta1": "needs Kubernetes 1.34 or 1.35: there test/e2e/test_placement_on_nodes.py applies it"},
     "docs/switch.md": {
         "helm install cdom": "test/e2e/test_chart.py installs the chart with these values",
         "kubectl -n NAMESPACE get leases": BESIDE, "kubectl -n NAMESPACE delete pod": BESIDE},

@@ -5,6 +5,7 @@ import json
 import re
 import typing
 
+import dra
 import pytest
 from cluster import REPO, Setup
 from dry_runs import DryRuns
@@ -13,7 +14,7 @@ from versions import is_before
 from waiting import eventually
 
 # No pod runs. Rows ask in each version of DRA, and for privileged pods.
-CLUSTER = Setup(nodes=0, controlplane=("--runtime-config", "resource.k8s.io/v1beta1=true,resource.k8s.io/v1beta2=true",
+CLUSTER = Setup(nodes=0, controlplane=("--runtime-config", "resource.k8s.io/v1beta1=true,resource.k8s.io/v1beta2=true", *dra.ALTERNATIVES_ON,
                                        "--apiserver-arg", "--allow-privileged=true"))
 FOLDER = REPO / "test/e2e"
 DAEMONS = "compute-domain-daemon-service-account"

@@ -18,10 +18,11 @@ from nvidias import install_crds
 from objects import domain, workers
 from requests_of import READS, time_of
 from test_upgrades import serving, watched
+from versions import needs_dra_v1
 from waiting import eventually
 
 CLUSTER = Setup(nodes=16, nodesim=("--job-duration", "12000"))
-pytestmark = pytest.mark.usefixtures("no_controller")
+pytestmark = [pytest.mark.usefixtures("no_controller"), needs_dra_v1]  # The stand-in for NVIDIA's controller has v1 alone.
 KILLS = 50 if os.environ.get("CDOM_NIGHTLY") else 6
 # The chart leaves NVIDIA's CRDs. A night has those of cdom, too, as the page about the switch recommends them.
 CRDS = ("main", "cdom") if os.environ.get("CDOM_NIGHTLY") else ("main",)

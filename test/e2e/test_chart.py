@@ -10,6 +10,7 @@ from helm import CRDS, IN_RELEASE, MAJORS, WAIT, Helm, spec_of
 from namespaces import DRIVER, Namespace
 from objects import LABEL, domain, endless_quickstart
 from snapshot import difference, snapshot
+from versions import needs_dra_v1
 from waiting import eventually
 
 CLUSTER = Setup(manifests=None, controlplane=("--apiserver-arg", "--allow-privileged=true"), nodesim=("--job-duration", "2000"))
@@ -160,6 +161,7 @@ def test_uninstalled_the_release_leaves_the_crds_and_the_namespace_and_a_second_
     eventually("what is left", release.left, [])
 
 
+@needs_dra_v1  # kubectl applies the manifests as they are.
 def test_a_release_adopts_what_kubectl_applied_and_restarts_no_pod_of_a_domain(cluster, shared, before, tmp_path):
     fresh, release = shared.fresh(), shared
     release.clear()

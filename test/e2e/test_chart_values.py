@@ -15,14 +15,15 @@ from helm import CHART, MAJORS, Helm
 from kustomizations import beside_a_checkout, overlay, settings
 from pages import blocks
 from snapshot import difference, name_of
-from versions import needs_placement
+from versions import PLACEMENT_ON, needs_placement
 from waiting import CommandFailed, eventually
 
 sys.path.insert(0, str(REPO / "scripts"))
 import chart_values  # noqa: E402
 
-CLUSTER = Setup(nodes=0, manifests=None)
+CLUSTER = Setup(nodes=0, manifests=None, controlplane=PLACEMENT_ON)
 PLACEMENT = "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
+PLACEMENT_V1BETA1 = PLACEMENT.replace("/v1/", "/v1beta1/")
 OPERATOR = "monitoring.coreos.com/v1"
 DEFAULTS = {at: value for at, value, _ in chart_values.rows(
     yaml.safe_load((CHART / "values.yaml").read_text()), chart_values.comments((CHART / "values.yaml").read_text()))}
@@ -47,6 +48,11 @@ CASES = {
     "a rack with monitoring and placement": (
         {**IMAGES, "rack": True, "placement": {"enabled": True, "required": True}}, [OPERATOR, PLACEMENT],
         (["standalone", "kubelet-plugin", "monitoring", "placement", "placement/required"], [], "")),
+    "Kubernetes 1.35 with MutatingAdmissionPolicy v1beta1": (
+        {**IMAGES, "placement": {"enabled": True, "required": True}}, [PLACEMENT_V1BETA1],
+        (["standalone", "placement-v1beta1", "placement/required"], [], "")),
+    "MutatingAdmissionPolicy in both versions": (
+        {**IMAGES, "placement": {"enabled": True}}, [PLACEMENT_V1BETA1, PLACEMENT], (["standalone", "placement"], [], "")),
     "policies that warn, all of them": (
         {**IMAGES, "policies": {"warnOnly": True, "advice": True, "tenantLimits": True}}, [],
         (["standalone", "policies/advice", "policies/tenant-limits"], ["policies/warn-only"], "")),
@@ -57,8 +63,8 @@ CASES = {
     "kubelets with another root folder": ({**IMAGES, "rack": True, "kubeletPlugin": {"kubeletRootDirectoryPath": "/var/lib/k0s/kubelet"}}, [],
                                           (["standalone", "kubelet-plugin"], ["overlays/kubelet-root"], "")),
     "daemons with a type of SELinux": ({**IMAGES, "config": CONFIGURATION}, [], (["standalone"], ["overlays/selinux"], "")),
-    "Kubernetes 1.33": ({**IMAGES, "rack": True, "resourceApiVersion": "resource.k8s.io/v1beta2"}, [],
-                        (["standalone", "kubelet-plugin"], ["overlays/dra-v1beta2"], "")),
+    "Kubernetes 1.33": ({**IMAGES, "rack": True, "policies": {"advice": True}, "resourceApiVersion": "resource.k8s.io/v1beta2"}, [],
+                        (["standalone", "kubelet-plugin", "policies/advice"], ["overlays/dra-v1beta2"], "")),
     "Kubernetes 1.32": ({**IMAGES, "rack": True, "resourceApiVersion": "resource.k8s.io/v1beta1"}, [],
                         (["standalone", "kubelet-plugin"], ["overlays/dra-v1beta1"], "")),
     "the controller writes cliques": ({**IMAGES, "daemon": {**IMAGES["daemon"], "membershipWriter": "controller"}}, [],
@@ -396,7 +402,7 @@ def test_the_charts_page_shows_values_for_a_rack(helm_4):
 def test_the_pages_name_the_first_version_of_kubernetes_that_the_chart_takes():
     least = re.search(r">=([\d.]+)\.0-0$", yaml.safe_load((REPO / "manifests/chart/Chart.yaml").read_text())["kubeVersion"])[1]
     for page in ("README.md", "docs/install.md", "manifests/README.md", "docs/support.md"):
-        assert re.search(rf"\b{re.escape(least)} and 1\.33\b.{{0,40}} should work", re.sub(r"\s+", " ", (REPO / page).read_text())), page
+        assert re.search(rf"\b{re.escape(least)}\b(\]\([^)]*\))?,?( which)? should work", re.sub(r"\s+", " ", (REPO / page).read_text())), page
 
 
 def commands_of_page():

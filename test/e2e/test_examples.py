@@ -3,22 +3,24 @@
 import json
 
 import pytest
-from cluster import GPU_CLASS, REPO
-from versions import needs_placement
+from cluster import DEFAULT, GPU_CLASS, PLACEMENT, REPO
+from versions import PLACEMENT_ON, needs_placement
 from waiting import eventually
 
 pytestmark = needs_placement
+
+CLUSTER = DEFAULT._replace(controlplane=PLACEMENT_ON)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def placement(cluster):
     """The policy behind the label cdom.dev/placement, and the class of GPUs that NVIDIA's driver brings."""
     cluster.run_controller()
-    cluster.kubectl("apply", "-k", REPO / "manifests/placement")
+    cluster.kubectl("apply", "-k", PLACEMENT)
     cluster.kubectl("apply", "-f", GPU_CLASS)
     yield
     cluster.kubectl("delete", "-f", GPU_CLASS)
-    cluster.kubectl("delete", "-k", REPO / "manifests/placement")
+    cluster.kubectl("delete", "-k", PLACEMENT)
 
 
 def test_G15_four_workers_of_the_example_with_gpus_are_in_one_clique(cluster):

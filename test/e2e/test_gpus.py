@@ -4,16 +4,16 @@ import json
 import subprocess
 
 import pytest
-from cluster import GPU_CLASS, REPO, Setup
+from cluster import GPU_CLASS, PLACEMENT, REPO, Setup
 from kustomizations import built, overlay
 from namespaces import Namespace, is_ready
 from objects import domain, worker_pod
 from pages import blocks, environment
-from versions import needs_placement
+from versions import PLACEMENT_ON, needs_dra_v1, needs_placement
 from waiting import eventually
 
 CLUSTER = Setup(nodesim=("--gpus", "4", "--job-duration", "2s"), controller=(),
-                controlplane=("--runtime-config", "resource.k8s.io/v1beta1=true,resource.k8s.io/v1beta2=true"))
+                controlplane=("--runtime-config", "resource.k8s.io/v1beta1=true,resource.k8s.io/v1beta2=true", *PLACEMENT_ON))
 GPUS = "cdom.dev/gpus"
 GDC = REPO / "examples/gdc"
 
@@ -107,7 +107,7 @@ def test_REV4_7_a_number_of_gpus_that_no_node_has_is_told_with_what_to_do(namesp
     namespace.tells("greedy", "Warning NoNodeHasGpus .*largest: 4", kind="Pod")
 
 
-@pytest.mark.parametrize("version", ["v1", "v1beta2", "v1beta1"])
+@pytest.mark.parametrize("version", [pytest.param("v1", marks=needs_dra_v1), "v1beta2", "v1beta1"])
 @pytest.mark.usefixtures("nothing_is_left_in_shape")
 def test_two_containers_share_a_gpu_claim_and_a_channel_in_each_dra_version(cluster, version):
     default = Namespace(cluster, "default")
@@ -135,7 +135,7 @@ def test_examples_and_objects_of_pages_pass_strict_validation(cluster):
     pages.write_text("".join(f"---\n{block}" for page in ("docs/placement.md", "docs/gpus.md") for block in blocks(page, "yaml")))
     files = [pages, *sorted((REPO / "examples").rglob("*.yaml"))]
     assert len(files) > 3
-    cluster.kubectl("apply", "-k", REPO / "manifests/placement")
+    cluster.kubectl("apply", "-k", PLACEMENT)
     try:
         wrong = {}
         for file in files:
@@ -149,7 +149,7 @@ def test_examples_and_objects_of_pages_pass_strict_validation(cluster):
                 wrong[file.name] = done.returncode, said
         assert wrong == {}
     finally:
-        cluster.kubectl("delete", "-k", REPO / "manifests/placement")
+        cluster.kubectl("delete", "-k", PLACEMENT)
 
 
 def test_daemons_and_workload_have_the_selinux_type_that_nodes_need(cluster, namespace):

@@ -11,6 +11,7 @@ from objects import LABEL, endless_quickstart
 from pages import blocks, reading, run_commands
 from process import Process
 from snapshot import difference, snapshot
+from versions import needs_dra_v1
 from waiting import eventually
 
 # As where kubelet plugins run.
@@ -198,6 +199,7 @@ def with_endless_workers(folder):
     return folder
 
 
+@needs_dra_v1  # As the kustomizations of the page.
 def test_each_command_of_the_pages_installs_serves_the_quickstart_and_upgrades(cluster, site, rack, tmp_path):
     cluster.end_controller()
     with reading(cluster, "docs/install.md", folder=rack) as page:
@@ -213,6 +215,7 @@ def test_each_command_of_the_pages_installs_serves_the_quickstart_and_upgrades(c
     assert "@sha256:3210" in site.pod()["containers"][0]["image"]
 
 
+@needs_dra_v1  # As the kustomizations of the page.
 def test_each_command_of_the_page_uninstalls_without_domains_and_under_them_and_nothing_is_left(cluster, site, rack, programs, tmp_path):
     cluster.kubectl("apply", "-k", rack)
     cluster.run_controller("--membership-writer", "controller")

@@ -11,10 +11,10 @@ from cluster import REPO, Setup
 from kustomizations import beside_a_checkout, built, objects_of, on_top, settings
 from pages import blocks
 from snapshot import name_of
-from versions import needs_placement
+from versions import PLACEMENT_FOLDER, PLACEMENT_ON, needs_placement
 
-CLUSTER = Setup(nodes=0)
-FOLDERS = ("standalone", "local", "base", "kubelet-plugin", "policies", pytest.param("placement", marks=needs_placement),
+CLUSTER = Setup(nodes=0, controlplane=PLACEMENT_ON)
+FOLDERS = ("standalone", "local", "base", "kubelet-plugin", "policies", pytest.param(PLACEMENT_FOLDER, marks=needs_placement),
            "placement/check", "placement/required", "release-finalizers")
 SITE, SMALL, RACK, SECRET = range(4)  # The blocks of the page.
 PLUGIN = "cdom-kubelet-plugin"

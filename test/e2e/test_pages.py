@@ -9,6 +9,7 @@ from namespaces import Namespace
 from nvidias import FIXTURES, children, install_crds, write
 from objects import domain, workers
 from pages import NOT_RUN, PAGES, blocks, commands, reading, reason_not_to_run, run_commands
+from versions import needs_dra_v1
 from waiting import eventually
 
 NVIDIAS = "nvidia-dra-driver-gpu"  # Its namespace, by the name that its guide has for it.
@@ -115,6 +116,7 @@ def lives(namespace):
     return cluster.lives(NVIDIAS, "resource.nvidia.com/computeDomain"), cluster.lives("default"), namespace.members("older")
 
 
+@needs_dra_v1  # As the kustomizations of the page.
 def test_each_command_of_the_page_switches_to_cdom_and_back_under_a_job(cluster, served_by_nvidia, site):
     namespace, controller = served_by_nvidia, f"{NVIDIAS}-controller"
     before = lives(namespace)

@@ -3,12 +3,14 @@
 import re
 
 import pytest
-from cluster import REPO
+from cluster import DEFAULT, PLACEMENT, REPO
 from objects import domain, workers
-from versions import needs_placement
+from versions import PLACEMENT_ON, needs_placement
 from waiting import eventually
 
 pytestmark = needs_placement
+
+CLUSTER = DEFAULT._replace(controlplane=PLACEMENT_ON)
 
 NAMESPACE = "few-affinities"
 CLIQUE = "nvidia.com/gpu.clique"
@@ -23,11 +25,11 @@ def placed_domain(name, value, namespace="default"):
 @pytest.fixture(scope="module", autouse=True)
 def placement(cluster):
     cluster.run_controller()
-    cluster.kubectl("apply", "-k", REPO / "manifests/placement")
+    cluster.kubectl("apply", "-k", PLACEMENT)
     cluster.kubectl("create", "namespace", NAMESPACE)
     yield
     cluster.kubectl("delete", "namespace", NAMESPACE, "--timeout=90s")
-    cluster.kubectl("delete", "-k", REPO / "manifests/placement")
+    cluster.kubectl("delete", "-k", PLACEMENT)
 
 
 def pod(cluster, template, namespace):

@@ -4,12 +4,12 @@ import collections
 import os
 
 import pytest
-from cluster import REPO, Setup
+from cluster import PLACEMENT, REPO, Setup
 from kustomizations import objects_of
 from pages import run_commands
 from objects import domain
 from placed import NEAR, Placed, five_kinds, job, placed_domain, pod
-from versions import needs_placement
+from versions import needs_placement, needs_placement_by_default
 from waiting import eventually
 
 pytestmark = needs_placement
@@ -105,14 +105,14 @@ def test_running_pods_stay_as_they_are_when_placement_is_removed(placed, cluster
     placed.are_in_one_clique("undone", 3)
     eventually("phases of its pods", running, ["Running"] * 3)
     lives = placed.lives()
-    cluster.kubectl("delete", "-k", REPO / "manifests/placement")
+    cluster.kubectl("delete", "-k", PLACEMENT)
     try:
         eventually("a pod is placed no more", lambda: placed.probe("undone"), (None, None))
         kinds = "mutatingadmissionpolicies,mutatingadmissionpolicybindings"
         assert cluster.kubectl("get", kinds, "-l", "app.kubernetes.io/part-of=cdom", "-o", "name") == ""
         assert placed.lives() == lives
     finally:
-        cluster.kubectl("apply", "-k", REPO / "manifests/placement")
+        cluster.kubectl("apply", "-k", PLACEMENT)
     placed.places("undone")
     assert placed.lives() == lives
 
@@ -133,6 +133,7 @@ def test_pods_are_created_as_before_while_the_crd_does_not_exist(placed, cluster
     placed.namespace.delete("computedomain", "again")
 
 
+@needs_placement_by_default
 @pytest.mark.usefixtures("nothing_is_left_in_shape")
 def test_each_command_of_the_placement_page_does_what_it_says(cluster):
     # On a busy machine the example's pods may be there before the API server knows their domain. Then it does not place them, as the page
@@ -143,4 +144,4 @@ def test_each_command_of_the_placement_page_does_what_it_says(cluster):
     try:
         run_commands(cluster, "docs/placement.md")
     finally:
-        cluster.kubectl("apply", "-k", REPO / "manifests/placement")
+        cluster.kubectl("apply", "-k", PLACEMENT)

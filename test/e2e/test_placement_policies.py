@@ -4,18 +4,19 @@ import json
 import re
 
 import pytest
-from cluster import REPO, Setup
+from cluster import PLACEMENT, REPO, Setup
 from dry_runs import DryRuns
 from kustomizations import built
 from objects import as_list, domain
 from placement_mutants import mutants
 from placement_rows import LABEL, NEAR, ROWS, Tried, with_uid
-from versions import needs_placement
+from versions import PLACEMENT_ON, PLACEMENT_VERSION, needs_placement
 from waiting import eventually
 
-CLUSTER = Setup(nodes=0)
-FOLDERS = {"place": REPO / "manifests/placement", "preferred": REPO / "manifests/placement/preferred",
+CLUSTER = Setup(nodes=0, controlplane=PLACEMENT_ON)
+FOLDERS = {"place": PLACEMENT, "preferred": PLACEMENT,
            "check": REPO / "manifests/placement/check", "required": REPO / "manifests/placement/required"}
+NAMES = {"place": "cdom-placement", **{name: f"cdom-placement-{name}" for name in ("preferred", "check", "required")}}
 COLLECTIONS = {"Pod": "/api/v1/namespaces/{}/pods", "Job": "/apis/batch/v1/namespaces/{}/jobs",
                "Deployment": "/apis/apps/v1/namespaces/{}/deployments", "StatefulSet": "/apis/apps/v1/namespaces/{}/statefulsets"}
 PLACED = {"labels": {"cdom.dev/placement": "clique"}}
@@ -243,7 +244,7 @@ def test_each_part_of_the_placement_policies_is_missed_by_its_rows(world):
     made = []
     for name, folder in FOLDERS.items():
         by_kind = {one["kind"].endswith("Binding"): one for one in built(cluster, folder)
-                   if name == "preferred" or one["metadata"]["name"] != "cdom-placement-preferred"}
+                   if one["metadata"]["name"] == NAMES[name]}
         made += mutants(name, by_kind[False], by_kind[True])
     # Parts of the policies, and parts that rows name.
     for name in FOLDERS:
@@ -266,7 +267,7 @@ def test_each_part_of_the_placement_policies_is_missed_by_its_rows(world):
         assert [f"{row.policy} without {row.part}: {row.sentence}" for row, text in results if not text] == []
         assert min(sum(row.policy == name for row, _ in results) for name in FOLDERS) > 7
     finally:
-        group = "/apis/admissionregistration.k8s.io/v1"
-        for kind in ("mutating", "validating"):
+        for kind, version in (("mutating", PLACEMENT_VERSION), ("validating", "v1")):
+            group = f"/apis/admissionregistration.k8s.io/{version}"
             for what in ("policybindings", "policies"):
                 cluster.kubectl("delete", "--raw", f"{group}/{kind}admission{what}?labelSelector=example.com/mutant")

@@ -12,10 +12,10 @@ from cluster import CONTROL_PLANE, REPO
 from clusters import refuse_keep
 from kustomizations import beside_a_checkout
 from pages import blocks, filled, loosely, run, run_commands, transcripts
-from versions import needs_placement
+from versions import needs_placement_by_default
 from waiting import eventually
 
-pytestmark = needs_placement  # The playground has them.
+pytestmark = needs_placement_by_default  # The playground has them.
 
 SCRIPT = REPO / "scripts/cluster.sh"
 EXAMPLES = [path.relative_to(REPO) for path in (REPO / "examples/quickstart.yaml", REPO / "examples/gpu-and-channel.yaml",

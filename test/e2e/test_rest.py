@@ -30,6 +30,7 @@ def pass_is_over(cluster):
 
 
 @pytest.mark.usefixtures("nothing_is_left")
+@pytest.mark.since_kubernetes("1.34", "policies of placement: without them a controller that starts changes the message of Accepted")
 def test_a_controller_at_any_log_level_writes_nothing_to_a_domain_at_rest(cluster, namespace):
     """The rows "controller verbosity levels" and "daemon verbosity"."""
     namespace.apply(domain("rests"), pod_on("rests", "node-004", "rests-channel"))

@@ -3,6 +3,7 @@
 import json
 import subprocess
 
+import dra
 from cluster import REPO, Setup
 from objects import LABEL, domain, pod_on
 from pages import environment
@@ -19,9 +20,9 @@ def unreadable(kind, name, uid, parameters):
     requests = [{"name": "d", "exactly": {"deviceClassName": "compute-domain-default-channel.nvidia.com"}}]
     config = [{"opaque": {"driver": "compute-domain.nvidia.com", "parameters": "PARAMETERS"}}]
     spec = {"devices": {"requests": requests, "config": config}}
-    made = {"apiVersion": "resource.k8s.io/v1", "kind": kind, "metadata": {"name": f"unreadable-{name}", "labels": {LABEL: uid}},
+    made = {"apiVersion": dra.V1, "kind": kind, "metadata": {"name": f"unreadable-{name}", "labels": {LABEL: uid}},
             "spec": spec if kind == "ResourceClaim" else {"spec": spec}}
-    return json.dumps(made).encode().replace(b'"PARAMETERS"', parameters)
+    return json.dumps(dra.as_served(made)).encode().replace(b'"PARAMETERS"', parameters)
 
 
 def test_unreadable_claims_of_a_tenant_do_not_block_anothers_domain(cluster, namespaces):
@@ -34,7 +35,7 @@ def test_unreadable_claims_of_a_tenant_do_not_block_anothers_domain(cluster, nam
 
     def post(namespace, kind, name):
         # As it is: kubectl apply would send what it understood of it. The answer has the same bytes.
-        path = f"/apis/resource.k8s.io/v1/namespaces/{namespace.name}/{kind.lower()}s"
+        path = f"/apis/{dra.SERVED}/namespaces/{namespace.name}/{kind.lower()}s"
         done = subprocess.run(["kubectl", "create", "--as", "tenant", "--raw", path, "-f", "-"], env=environment(cluster),
                               input=unreadable(kind, name, uid, UNREADABLE[name]), capture_output=True, check=False, timeout=60)
         return done.returncode, done.stderr
