@@ -56,7 +56,7 @@ def text_as_served(text):
 
 
 def manifests_as_served(folder, into):
-    """The kustomization `folder` as pages tell an administrator to change it. It is written into the folder `into`, which must not exist."""
+    """The kustomization `folder` as pages tell an administrator to change it: written into the new folder `into`."""
     if IS_V1_SERVED:
         return folder
     component = os.path.join(os.path.dirname(__file__), "../../manifests/overlays/dra-v1beta1")

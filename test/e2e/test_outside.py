@@ -10,6 +10,7 @@ from namespaces import DRIVER
 from objects import domain
 from pages import blocks, environment
 from process import Process
+from versions import needs_dra_v1
 from waiting import eventually
 
 CLUSTER = Setup(nodes=0)
@@ -58,6 +59,7 @@ def deletes_a_domain(cluster, name):
     cluster.kubectl("delete", "computedomain", name, "-n", "default", "--timeout=60s")
 
 
+@needs_dra_v1  # As the manifests of the page.
 def test_a_controller_started_as_the_page_says_deletes_a_domain(cluster, checkout, start):
     *prepare, last = LAPTOP.splitlines()
     assert last.startswith("compute-domain-controller ")
@@ -70,6 +72,7 @@ def test_a_controller_started_as_the_page_says_deletes_a_domain(cluster, checkou
     assert f'lease="{DRIVER}/cdom-controller"' in log, "the default is that of the manifests"
 
 
+@needs_dra_v1  # As the manifests of the page.
 def test_a_token_for_a_service_that_the_page_makes_is_the_controllers(cluster, checkout, start):
     try:
         run(cluster, checkout, SERVICE)
