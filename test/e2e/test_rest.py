@@ -6,13 +6,13 @@ import re
 import signal
 
 import pytest
-from cluster import ACCOUNT, REPO, Setup
+from cluster import ACCOUNT, PLACEMENT, Setup
 from namespaces import DRIVER, is_ready
 from objects import domain, pod_on
 from requests_of import status_writes, writes
+from versions import needs_placement
 from waiting import eventually
 
-PLACEMENT = REPO / "manifests/placement"
 CLUSTER = Setup(nodes=16, placement=True, controller=("--membership-writer", "daemon"))
 
 
@@ -30,7 +30,6 @@ def pass_is_over(cluster):
 
 
 @pytest.mark.usefixtures("nothing_is_left")
-@pytest.mark.since_kubernetes("1.34", "policies of placement: without them a controller that starts changes the message of Accepted")
 def test_a_controller_at_any_log_level_writes_nothing_to_a_domain_at_rest(cluster, namespace):
     """The rows "controller verbosity levels" and "daemon verbosity"."""
     namespace.apply(domain("rests"), pod_on("rests", "node-004", "rests-channel"))
@@ -59,6 +58,7 @@ def test_a_controller_at_any_log_level_writes_nothing_to_a_domain_at_rest(cluste
     namespace.delete("computedomain", "rests")
 
 
+@needs_placement
 @pytest.mark.usefixtures("nothing_is_left")
 def test_a_controller_that_starts_where_no_policy_places_pods_writes_nothing_to_a_domain_at_rest(cluster, namespace):
     cluster.kubectl("delete", "-k", PLACEMENT)
