@@ -24,7 +24,7 @@ tests=(
   lua5.1 skopeo runc containernetworking-plugins iproute2 iptables ipset
 )
 site=(mkdocs mkdocs-material python3-lunr)
-nightly=(qemu-user-static lintian debootstrap)
+nightly=(qemu-user-static lintian debootstrap bats bats-assert bats-support bats-file bc gettext-base make yq)
 
 words=${*:-everything}
 case $words in

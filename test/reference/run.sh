@@ -1,0 +1,199 @@
+#!/usr/bin/env bash
+# Runs the end-to-end suite of NVIDIA's driver, unchanged, against cdom on two real nodes. README.md describes the parts.
+#
+#   run.sh --reference CHECKOUT [--output FOLDER] [--image LAYOUT]   runs all cases and compares them with expected.tsv
+#   run.sh --table                                                   prints the table of docs/support.md
+#
+#   --reference  a git checkout of kubernetes-sigs/dra-driver-nvidia-gpu. Only a clone of its HEAD is used
+#   --output     folder for results.tap, verdicts.tsv and logs; by default a folder in /tmp, deleted if nothing differs
+#   --image      OCI layout of the image `driver`; by default scripts/image.sh makes it
+#
+# Prints PASS for each case with the expected verdict and FAIL for each other case. Exits with 1 if a verdict differs in either
+# direction, or if docs/support.md has another table. Needs root, and the packages of `scripts/deps.sh nightly`.
+set -euo pipefail
+
+repo=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
+here=$repo/test/reference
+realnodes=$repo/test/cluster/realnodes
+bin=$repo/build/release/bin
+nodes=(node-1 node-2)
+readonly kImage=registry.example.com/cdom-driver
+export TEST_CHART_REPO=deployments/helm/dra-driver-nvidia-gpu  # In names of cases, as the next ones.
+export TEST_GPU_STRESS_PODS_N=20 TEST_GPU_STRESS_ITERATIONS=1 TEST_GPU_STRESS_DELAY=1
+readonly kTools=(bash cat ls rm sleep)  # In the containers of ubuntu and busybox; `sh` is bash.
+
+misuse() {
+  echo "run: $*; the head of test/reference/run.sh says what there is" >&2
+  exit 2
+}
+
+# --- Expectations and verdicts -----------------------------------------------------------------------------------
+
+expected() { grep -v '^#' "$here/expected.tsv"; }  # Lines of case, verdict and reason.
+table() {
+  printf '| Case at commit %s | Verdict | Reason |\n|---|---|---|\n' "$(sed -n '1s/^# \(.\{12\}\).*/\1/p' "$here/expected.tsv")"
+  expected | awk -F '\t' '{ printf "| %s | %s | %s |\n", $1, $2, $3 }'
+}
+docs_have_the_table() { diff <(table) <(sed -n '/^| Case at commit /,/^$/p' "$repo/docs/support.md" | sed '/^$/d'); }
+
+# Lines of case and verdict, for each case in the sources. bats prints no line for a case whose file cannot be set up: it fails.
+verdicts() {
+  local names file
+  names=$(for file in "${files[@]}"; do git show "HEAD:$file" | sed -nE 's/^@test "(.*)" \{$/\1/p'; done)
+  paste <(echo "$names") <(envsubst <<<"$names") | awk -F '\t' '
+    NR == FNR && /^(not )?ok [0-9]+ / {
+      verdict = /^not/ ? "fail" : "pass"
+      sub(/^(not )?ok [0-9]+ /, "")
+      if (sub(/ # skip.*/, "")) verdict = "skip"
+      came[$0] = verdict
+    }
+    NR != FNR { print $1 "\t" ($2 in came ? came[$2] : "fail") }' <(cat "$output/"*.tap) -
+}
+# Prints PASS or FAIL for each case. Fails if one differs, or is in one list alone.
+compare() {
+  awk -F '\t' '
+    NR == FNR { was[$1] = $2; next }
+    !($1 in was) { was[$1] = "missing" }
+    { print (was[$1] == $2 ? "PASS " : "FAIL ") $1 ": " was[$1] (was[$1] == $2 ? ", as expected" : ", not " $2); delete was[$1] }
+    END { for (name in was) print "FAIL " name ": " was[name] ", not in expected.tsv" }' "$output/verdicts.tsv" <(expected) |
+    tee "$output/compared"
+  echo "$(grep -c '^PASS' "$output/compared") passed, $(grep -c '^FAIL' "$output/compared") failed"
+  ! grep -q '^FAIL' "$output/compared"
+}
+
+# --- The cluster -------------------------------------------------------------------------------------------------
+
+# shellcheck source=../e2e/stage.sh
+source "$repo/test/e2e/stage.sh"
+kubectl() { "$realnodes/realnodes" kubectl "$cluster" "$@"; }
+in_node() { "$realnodes/realnodes" in "$cluster" "$@"; }
+# shellcheck source=../cluster/realnodes/gpu_nodes.sh
+source "$realnodes/gpu_nodes.sh"
+
+cluster_down() {  # Its logs stay.
+  local lane=${cluster%/cluster}
+  mkdir -p "$output/logs/${lane##*/}"
+  cp -r "$cluster/plane.log" "$cluster/nodes/"*/log "$output/logs/${lane##*/}" 2>/dev/null || true
+  "$realnodes/realnodes" down "$cluster"
+}
+leave() {
+  local status=$? lane
+  trap - EXIT INT TERM
+  cd "$repo"
+  # Only if something ends this script: a lane ends what it started.
+  jobs -p | xargs -r kill
+  for lane in "$work"/*/; do
+    if [[ -e $lane/bats.pid ]]; then kill "$(<"$lane/bats.pid")" || true; fi
+    cluster=${lane}cluster
+    if [[ -e $cluster ]]; then cluster_down || true; fi
+  done
+  rm -rf -- "$work"
+  if ((status == 0)) && [[ -z $keep ]]; then rm -rf -- "$output"; else echo "reference: results are in $output" >&2; fi
+  exit "$status"
+}
+
+# An image with the programs of this machine that the suite's pods run, under both names.
+load_public_images() {
+  local tool file name node
+  local -a paths=("$(type -P bash)=/bin/sh")
+  for tool in "${kTools[@]}"; do paths+=("$(realpath "$(type -P "$tool")")=/usr/bin/$tool"); done
+  for tool in "${paths[@]}"; do
+    while read -r file; do paths+=("$file=$file"); done < <(ldd "${tool%%=*}" | grep -oE '/[^ ]+' | sort -u)
+  done
+  for name in docker.io/library/ubuntu:22.04 docker.io/library/busybox:latest; do
+    "$realnodes/archive.sh" "${cluster%/cluster}/image.tar" "$name" /bin/sh "${paths[@]}"
+    for node in "${nodes[@]}"; do in_node "$node" "$cluster/containerd/ctr" --namespace k8s.io images import "${cluster%/cluster}/image.tar" >/dev/null; done
+  done
+}
+
+cluster_up() {
+  local node
+  CDOM_KEEP_LOGS=$output/logs "$realnodes/realnodes" up "$cluster" --nodes "${#nodes[@]}"
+  "$realnodes/realnodes" load "$cluster" "$image" "$kImage"
+  load_public_images
+  for node in "${nodes[@]}"; do
+    driver_on "$node" && imex_on "$node"
+    printf '#!/bin/bash\necho stand-in\n' | in_node "$node" bash -c 'cat >/run/nvidia/driver/usr/bin/nvidia-smi && chmod 755 /run/nvidia/driver/usr/bin/nvidia-smi'
+  done
+  kubectl label nodes --all nvidia.com/gpu.present=true
+  kubectl apply -f "$here/never_pull.yaml"
+}
+
+# lane NAME FILE...: runs these files of the suite on a cluster of their own. The environment is what their Makefile sets, and what
+# the wrapper of Helm needs.
+lane() {
+  local name=$1 home=$work/$1 tag
+  shift
+  cluster=$home/cluster
+  mkdir -p "$home/tmp" "$home/root"
+  git clone -q --no-hardlinks "$reference" "$home/reference"
+  cluster_up >"$output/$name.log" 2>&1
+  tag=$(jq -r '.manifests[0].annotations["org.opencontainers.image.ref.name"]' "$image/index.json")
+  cat >"$home/values.yaml" <<YAML
+image: {repository: $kImage, tag: "$tag"}
+kubeletPlugin: {containers: {computeDomains: {env: [{name: STAND_IN_NVML_GPUS, value: "GB200,0,3,0,1,1"}]}}}
+YAML
+  cd "$home/reference"
+  TEST_EXPECTED_IMAGE_SPEC_SUBSTRING=$kImage:$tag TEST_CRD_UPGRADE_TARGET_GIT_REF=main \
+    TEST_CHART_LASTSTABLE_REPO=oci://registry.k8s.io/dra-driver-nvidia/charts/dra-driver-nvidia-gpu TEST_CHART_LASTSTABLE_VERSION=0.4.0 \
+    TEST_NVIDIA_DRIVER_ROOT=/run/nvidia/driver TEST_ALT_PROC_DEVICES=/run/nvidia/driver/devices \
+    KUBECONFIG=$cluster/plane/admin.kubeconfig RIG_HELM=$helm RIG_VALUES=$home/values.yaml \
+    HOME=$home TMPDIR=$home/tmp PATH=$here/bin:$cluster/bin:$PATH \
+    "$realnodes/realnodes" in "$cluster" plane unshare --mount --pid --fork --kill-child --mount-proc --propagation private \
+    "$here/room.sh" "$home/root" bats --formatter tap "$@" </dev/null >"$output/$name.tap" 2>>"$output/$name.log" &
+  echo $! >"$home/bats.pid"
+  wait $! || true  # bats fails if one case does.
+  rm "$home/bats.pid"
+  cluster_down
+}
+
+# --- Run ---------------------------------------------------------------------------------------------------------
+
+reference='' output='' image=''
+while (($# > 0)); do
+  case $1 in
+    --table)
+      table
+      exit
+      ;;
+    --reference | --output | --image)
+      [[ -n ${2:-} ]] || misuse "$1 needs a value"
+      declare "${1#--}=$(realpath -m -- "$2")"
+      shift
+      ;;
+    *) misuse "unknown word $1" ;;
+  esac
+  shift
+done
+[[ -n $reference ]] || misuse "--reference is missing"
+keep=$output
+: "${output:=$(mktemp -d /tmp/cdom-reference.XXXXXX)}"
+work=$(mktemp -d /tmp/cdom-reference.XXXXXX)
+mkdir -p "$output"
+export KUBECACHEDIR=$work/cache KUBERC=off
+trap leave EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+echo "reference: commit $(git -C "$reference" rev-parse HEAD)"
+helm=$("$repo/test/packaging/chart/helm/build.sh")/4/helm
+if [[ -z $image ]]; then
+  image=$work/image
+  "$repo/scripts/image.sh" "$(dpkg --print-architecture)" --image driver --output "$image"
+fi
+cd "$reference"
+TEST_CHART_VERSION=$(git show HEAD:VERSION | sed 's/^v//')
+export TEST_CHART_VERSION
+mapfile -t files < <(git ls-tree --name-only HEAD tests/bats/ | grep '\.bats$')
+mapfile -t domains < <(printf '%s\n' "${files[@]}" | grep -v /test_gpu_)
+mapfile -t gpus < <(printf '%s\n' "${files[@]}" | grep /test_gpu_ | grep -v _cuda_)
+mapfile -t cuda < <(printf '%s\n' "${files[@]}" | grep /test_gpu_cuda_)
+lane domains "${domains[@]}" &
+wait $!
+# At the same time, because they wait most of the time: CUDA's wait 40 minutes for pods that no node can run.
+lane gpus "${gpus[@]}" &
+lane cuda "${cuda[@]}" &
+wait
+verdicts >"$output/verdicts.tsv"
+compare
+docs_have_the_table || { echo "reference: docs/support.md does not have this table: see README.md" >&2 && exit 1; }
