@@ -6,6 +6,7 @@
 #   scripts/test.sh PATTERN             the steps and modules whose name matches: 'e2e: actors', '^lint'
 #   scripts/test.sh quick               unit tests and simulation without sanitizers, rules over the sources
 #   scripts/test.sh nightly             everything, with what takes hours. What passed on this commit is not run again
+#                                       CDOM_REFERENCE=CHECKOUT: NVIDIA's end-to-end suite, too (test/reference)
 #   scripts/test.sh nightly PATTERN     of that, the steps whose name matches
 #   scripts/test.sh one NAME [--gdb] [--times N]
 #                                       one GoogleTest or pytest case, simulated scenario or fuzz target

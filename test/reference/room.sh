@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# room.sh FOLDER COMMAND...: runs the command under a root that also has /bats-libraries, where the reference's suite looks for
-# them. The root is mounted on FOLDER in a mount namespace, and is the machine's otherwise.
+# room.sh FOLDER COMMAND...: runs the command under a root with /bats-libraries, from which NVIDIA's suite loads its libraries.
+#
+# The caller must be in a mount namespace of its own. The root is mounted on FOLDER; everything else in it is the machine's.
 set -euo pipefail
 
 root=$1

@@ -35,11 +35,15 @@ step("realnodes: upgrade in any order" NIGHTLY NEEDS ${kubelets} images-before L
      COMMAND ${pytest} "--programs=${release}" test/e2e/test_upgrade_on_real_nodes.py)
 step("realnodes: long cycles" NIGHTLY NEEDS ${kubelets} checkpoints LOCK kubelets MINUTES 60 ENVIRONMENT CDOM_NIGHTLY=1
      COMMAND "${realnodes}/realnodes_test.sh" "${release}")
-step("build: dependencies of images for arm64" NIGHTLY GIVES arm64 COMMAND scripts/deps.sh nightly)
-step("image: both architectures" NIGHTLY NEEDS ${cluster} arm64 LOCK processors MINUTES 60
+step("build: packages for the night" NIGHTLY GIVES nightly-packages COMMAND scripts/deps.sh nightly)
+step("image: both architectures" NIGHTLY NEEDS ${cluster} nightly-packages LOCK processors MINUTES 60
      COMMAND test/packaging/image/nightly_test.sh "${release}")
-step("image: release, twice" NIGHTLY NEEDS controlplane arm64 LOCK processors MINUTES 60
+step("image: release, twice" NIGHTLY NEEDS controlplane nightly-packages LOCK processors MINUTES 60
      COMMAND test/packaging/release/nightly_test.sh)
+if(DEFINED ENV{CDOM_REFERENCE})  # A checkout of NVIDIA's driver.
+  step("reference: end-to-end suite" NIGHTLY NEEDS ${kubelets} helm nightly-packages LOCK kubelets MINUTES 60
+       COMMAND test/reference/run.sh --reference "$ENV{CDOM_REFERENCE}")
+endif()
 step("bench: small" NIGHTLY NEEDS ${kubelets} ALONE MINUTES 30 COMMAND scripts/bench.sh --smoke)
 step("bench: full size, P1" NIGHTLY NEEDS ${cluster} ALONE MINUTES 60 COMMAND scripts/bench.sh --strict --rows P1)
 step("bench: full size, P2 to P12" NIGHTLY NEEDS ${cluster} ALONE MINUTES 60
