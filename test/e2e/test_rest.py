@@ -59,7 +59,7 @@ def test_a_controller_at_any_log_level_writes_nothing_to_a_domain_at_rest(cluste
 
 
 @needs_placement
-@pytest.mark.usefixtures("nothing_is_left")
+@pytest.mark.usefixtures("nothing_is_left_in_shape")
 def test_a_controller_that_starts_where_no_policy_places_pods_writes_nothing_to_a_domain_at_rest(cluster, namespace):
     cluster.kubectl("delete", "-k", PLACEMENT)
     cluster.run_controller()

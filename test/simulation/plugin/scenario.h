@@ -52,7 +52,8 @@ struct PluginRunSpec {
 struct PluginOutcome {
   std::vector<std::string> violations = {};
   bool faulted = false;
-  int requests = 0;  // Requests and edits.
+  int requests = 0;  // Requests and edits,
+  int writes = 0;    // and of these, writes to the API.
   // What was left on the nodes at each rest.
   std::vector<std::string> rests = {};
   std::vector<std::string> trace = {};

@@ -326,6 +326,7 @@ bool PluginWorld::IsUnderWay(const PluginPod& pod) {
 }
 
 bool PluginWorld::IsFaulted(const Node& node, bool is_request, bool is_write, bool is_checkpoint) {
+  if (is_request && is_write) ++outcome_.writes;
   if (++outcome_.requests != spec_.at) return false;
   const bool hits = [&] {
     switch (spec_.fault) {
