@@ -378,7 +378,8 @@ Result<void> ClaimQueue::ChangeLabel(ClaimRequest& request, LabelChange change) 
 
 void ClaimQueue::Fail(ClaimRequest& request, const base::Error& error) {
   const std::string before = std::exchange(request.failed, json::OneLine(error.message, 1000));
-  request.next = state_.clock.Now() + request.backoff.Next(kBackoff);
+  const std::chrono::nanoseconds least = error.retry_after.value_or(std::chrono::seconds(0));
+  request.next = state_.clock.Now() + std::max(request.backoff.Next(kBackoff), least);
   // The kubelet gets the error at the deadline.
   state_.logger.Log(
       before == request.failed ? base::LogLevel::kObjects : base::LogLevel::kInfo,

@@ -11,7 +11,9 @@
 #include "node/plugin/host/domain_dirs.h"
 #include "pkg/base/rfc3339.h"
 #include "pkg/base/testing/manual_clock.h"
+#include "pkg/base/testing/wait_until.h"
 #include "pkg/http/testing/fake_credentials.h"
+#include "pkg/http/testing/raw_server.h"
 #include "pkg/kube/testing/fakes.h"
 
 namespace plugin {
@@ -339,6 +341,31 @@ TEST_F(ClaimQueueTest, REV3_N14_SupersededInstanceTakesNoLabelOff) {
     state_->api.reset();  // Its threads use the others.
     EXPECT_EQ(answers_.has_value(), is_superseded) << "else it waits for the API server";
   }
+}
+
+TEST_F(ClaimQueueTest, ApiServerThatIsTooBusy_IsAskedAgainWhenItSays) {
+  kube::NoLog no_log;
+  http::testing::RawServer server([](http::testing::RawServer::Connection& connection) {
+    for (auto request = connection.ReadRequest(); !request.empty();
+         request = connection.ReadRequest()) {
+      connection.Write(http::testing::Reply(429, "{}", "Retry-After: 7\r\n"));
+    }
+  });
+  Note(DeviceType::kChannel, {});
+  state_->node = api::Node{.meta = {.uid = "n", .resource_version = "5"}, .domain = kDomain};
+  kube::ClientConfig config = {.endpoint = {.url = server.url()},
+                               .credentials = std::make_unique<http::testing::FakeCredentials>()};
+  state_->api = std::make_unique<PluginApiClient>(std::move(config), settings_.node, clock_, no_log,
+                                                  [this] { tasks_.Wake(); });
+  Ask(Operation::kUnprepare);
+  static_cast<void>(queue_->Turn());
+  while (log_.Count("Processing a claim failed") == 0) {
+    for (const auto& task : tasks_.Wait(base::kHangs)) task();
+  }
+  static_cast<void>(queue_->Turn());
+  clock_.Advance(std::chrono::seconds(5));  // When it looks after its files.
+  EXPECT_EQ(queue_->Turn(), clock_.Now() + std::chrono::seconds(2));
+  state_->api.reset();  // Its threads use the others.
 }
 
 TEST_F(ClaimQueueTest, H8_NothingIsDecidedByACheckpointThatCannotBeRead) {
