@@ -13,7 +13,11 @@ class NodeSim:
 
     def __init__(self, process):
         self._process = process
-        eventually("the simulated nodes are ready", lambda: process.says(" ready\n"), within=120)
+        try:
+            eventually("the simulated nodes are ready", lambda: process.says(" ready\n"), within=120)
+        except BaseException:
+            process.end()  # Nobody else knows it yet.
+            raise
         self.url = re.search(r"^nodesim: control (\S+)$", process.out.read_text(), re.MULTILINE)[1]
 
     @property
