@@ -145,6 +145,7 @@ YAML
   wait $! || true  # bats fails if one case does.
   rm "$home/bats.pid"
   cluster_down
+  grep -qE '^1\.\.[0-9]+$' "$output/$name.tap" || { echo "reference: bats did not run in lane $name" >&2 && return 1; }
 }
 
 # --- Run ---------------------------------------------------------------------------------------------------------
@@ -192,8 +193,12 @@ lane domains "${domains[@]}" &
 wait $!
 # At the same time, because they wait most of the time: CUDA's wait 40 minutes for pods that no node can run.
 lane gpus "${gpus[@]}" &
+other=$!
 lane cuda "${cuda[@]}" &
-wait
+wait $!
+wait "$other"
 verdicts >"$output/verdicts.tsv"
 compare
+known=$(sed -n '1s/^# \([0-9a-f]*\).*/\1/p' "$here/expected.tsv")
+[[ $(git rev-parse HEAD) == "$known" ]] || { echo "reference: expected.tsv is of commit $known: write that of this checkout" >&2 && exit 1; }
 docs_have_the_table || { echo "reference: docs/support.md does not have this table: see README.md" >&2 && exit 1; }
