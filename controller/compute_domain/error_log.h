@@ -7,6 +7,7 @@
 #include "pkg/base/log.h"
 #include "pkg/base/mutex.h"
 #include "pkg/base/result.h"
+#include "pkg/kube/api/meta.h"
 
 namespace compute_domain {
 

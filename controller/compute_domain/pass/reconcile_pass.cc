@@ -109,8 +109,10 @@ void ReconcilePass::Begin() {
   std::erase_if(unseen_, [&](const auto& item) { return !is_unseen(item.second); });
   observed_ = shared_.Gather(observed_.uid);
   observed_.lacks_own_child = !unseen_.empty();
-  shared_.logger().Log(base::LogLevel::kObjects, "Processing a ComputeDomain",
-                       {{"domain", DomainName()}, {"uid", observed_.uid}});
+  if (shared_.logger().Writes(base::LogLevel::kObjects)) {
+    shared_.logger().Log(base::LogLevel::kObjects, "Processing a ComputeDomain",
+                         {{"domain", DomainName()}, {"uid", observed_.uid}});
+  }
   phase_ = Phase::kSteps;
   Decide();
 }
