@@ -22,20 +22,12 @@ _KINDS = {"resourceclaims": "ResourceClaim", "resourceclaimtemplates": "Resource
 
 def as_served(made):
     """The object, or List of them, in the version that is served."""
-    if IS_V1_SERVED or not isinstance(made, dict):
-        return made
-    if "items" in made:
-        return {**made, "items": [as_served(one) for one in made["items"]]}
-    return _changed(made, made.get("kind"), V1BETA1, _flat) if made.get("apiVersion") == V1 else made
+    return _in_version(made, V1, V1BETA1, _flat)
 
 
 def as_v1(found):
     """The object, or List of them, as v1 has it."""
-    if IS_V1_SERVED or not isinstance(found, dict):
-        return found
-    if "items" in found:
-        return {**found, "items": [as_v1(one) for one in found["items"]]}
-    return _changed(found, found.get("kind"), V1, _nested) if found.get("apiVersion") == V1BETA1 else found
+    return _in_version(found, V1BETA1, V1, _nested)
 
 
 def request_as_served(path, body=None):
@@ -70,6 +62,14 @@ def manifests_as_served(folder, into):
 def _time(value):
     """A time that YAML has read, as Kubernetes writes it."""
     return value.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _in_version(one, before, after, change):
+    if IS_V1_SERVED or not isinstance(one, dict):
+        return one
+    if "items" in one:
+        return {**one, "items": [_in_version(item, before, after, change) for item in one["items"]]}
+    return _changed(one, one.get("kind"), after, change) if one.get("apiVersion") == before else one
 
 
 def _changed(made, kind, version, change):
