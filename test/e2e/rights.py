@@ -149,4 +149,4 @@ def names(log, right):
     """
     verbs = "patch|get|update" if right.verb == "patch" else right.verb
     resource = re.escape(right.resource)
-    return re.search(rf'cannot ({verbs}) resource \\*"{resource}\\*"|right="{right.verb} {resource}"', log) is not None
+    return re.search(rf'cannot ({verbs}) resource \\*"{resource}\\*"|permission="{right.verb} {resource}"', log) is not None
