@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "node/daemon/prepare.h"
+#include "node/daemon/imex_setup.h"
+#include "node/daemon/probe.h"
 #include "node/daemon/run.h"
 #include "node/daemon/scratch.h"
 #include "node/daemon/settings.h"

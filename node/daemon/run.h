@@ -5,7 +5,7 @@
 // a TaskQueue.
 #pragma once
 
-#include "node/daemon/prepare.h"
+#include "node/daemon/imex_setup.h"
 #include "node/daemon/settings.h"
 #include "pkg/base/result.h"
 #include "pkg/command_line/frame.h"

@@ -123,7 +123,7 @@ layers() {
   allow_in 'the cache includes the model' $core '(cache|model)/' $core/cache
   allow_in 'a pass does not include the controller' $core '(pass|plan|cache|requests|status|rules|model)/' $core/pass
   longest_chain $core
-  others_in node/daemon api_client files imex_process main prepare run scratch settings writes
+  others_in node/daemon api_client files imex_process imex_setup main probe run scratch settings writes
   allow_in 'what a daemon and a plugin do next sees only values' pkg "$values" $plugin/rules node/imex "${others[@]}"
   allow_in "the plugin's rules include rules" $plugin 'rules/' $plugin/rules
   allow_in "the plugin's host includes rules" $plugin '(host|rules)/' $plugin/host

@@ -1,4 +1,4 @@
-// Prepares a container for IMEX, and checks whether IMEX is ready.
+// The readiness probe: asks whether IMEX is ready.
 #pragma once
 
 #include <chrono>
@@ -11,20 +11,6 @@
 #include "pkg/base/result.h"
 
 namespace imex_daemon {
-
-// Paths of the programs that were found.
-struct Programs {
-  std::string imex = {};
-  std::string ctl = {};
-};
-
-// Advice if the hosts file cannot be written.
-inline constexpr const char* kHostsAdvice =
-    "IMEX finds its peers by it: let the container write it";
-
-// Finds the programs, writes IMEX's configuration and nodes file, and checks that the hosts file is
-// writable. An error says what to do. `search` is a PATH.
-base::Result<Programs> Prepare(const Settings& settings, const std::string& search);
 
 // Asks nvidia-imex-ctl, with `environment`, whether IMEX is ready, and asks again for as long as
 // `patience`. The error is its last answer. Succeeds if the node has no fabric: then there is no
