@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "controller/api/names.h"
-#include "controller/compute_domain/requests/apply.h"
+#include "controller/compute_domain/requests/action_requests.h"
 #include "controller/compute_domain/rules/deletion.h"
 #include "pkg/json/repair.h"
 #include "pkg/kube/cache/list_page.h"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "controller/compute_domain/plan/planner.h"
-#include "controller/compute_domain/requests/apply.h"
+#include "controller/compute_domain/requests/action_requests.h"
 #include "pkg/http/transport.h"
 #include "pkg/kube/api/event.h"
 #include "pkg/kube/workqueue/work_queue.h"

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "controller/compute_domain/requests/apply.h"
+#include "controller/compute_domain/requests/action_requests.h"
 #include "pkg/kube/client/request.h"
 #include "test/fixtures/observed.h"
 

@@ -2,7 +2,7 @@
 
 #include <functional>
 
-#include "controller/compute_domain/requests/apply.h"
+#include "controller/compute_domain/requests/action_requests.h"
 #include "pkg/kube/api/resource.h"
 #include "test/fixtures/observed.h"
 

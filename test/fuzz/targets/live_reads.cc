@@ -2,7 +2,7 @@
 //  - no object that has a name, a UID and a resourceVersion keeps the others from being read,
 //    whatever else is in it;
 //  - what is found for the domain is the domain's.
-#include "controller/compute_domain/requests/apply.h"
+#include "controller/compute_domain/requests/action_requests.h"
 #include "test/fuzz/worlds.h"
 
 namespace {

@@ -3,7 +3,7 @@
 //  - each request stays within the API, with a body that is JSON;
 //  - what it says of the domain is text for people: lines of UTF-8, no longer than the API takes;
 //  - a status or a clique that it writes reads back equal, so that it is not written again.
-#include "controller/compute_domain/requests/apply.h"
+#include "controller/compute_domain/requests/action_requests.h"
 #include "controller/compute_domain/status/debug_page.h"
 #include "controller/compute_domain/status/events.h"
 #include "controller/compute_domain/status/explanation/node_survey.h"

@@ -3,7 +3,7 @@
 //  - both readers see the same in it, as the API server sent it and as we would write it;
 //  - a kind that is held packed comes out of its packed form as it went in.
 #include "controller/api/packed.h"
-#include "controller/compute_domain/requests/apply.h"
+#include "controller/compute_domain/requests/action_requests.h"
 #include "pkg/json/repair.h"
 #include "pkg/json/utf8.h"
 #include "pkg/kube/api/names.h"

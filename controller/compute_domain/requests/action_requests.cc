@@ -1,4 +1,4 @@
-#include "controller/compute_domain/requests/apply.h"
+#include "controller/compute_domain/requests/action_requests.h"
 
 #include <type_traits>
 #include <variant>
