@@ -140,11 +140,14 @@ enum class ChildRole { kDaemonTemplate, kDaemonSet, kWorkloadTemplate };
 struct Memory {
   std::optional<base::Clock::TimePoint> status_written = {};
   std::optional<base::Clock::TimePoint> deletion_seen = {};
+  // A live read has shown that the domain is being deleted. The API server never takes that back.
+  bool deletion_is_proven = false;
   std::optional<ForeignWrites> foreign_writes = {};  // Empty before the first look.
   RenderedHashes rendered = {};
   std::map<std::string, CliqueBatching> clique_batching = {};  // Key: name of the clique.
   // Labelled nodes without an allocated channel claim of the domain, and when this was first seen.
   std::map<std::string, base::Clock::TimePoint> idle_since = {};
+  std::optional<base::Clock::TimePoint> claims_read = {};  // Live, the last time.
   // Nodes that are not ready, and when this was first seen.
   std::map<std::string, base::Clock::TimePoint> lost_since = {};
   // Nodes of `lost_since` that have been lost for 5 minutes.
@@ -234,6 +237,8 @@ struct LabelRemoved {
 struct LabelRestored {
   std::string node = {};
 };
+// A live read showed that the domain is being deleted.
+struct DeletionProven {};
 // A live read of the domain's claims.
 struct ClaimsRead {
   std::set<std::string> nodes_in_use = {};
@@ -285,8 +290,8 @@ struct ActionDone {
 struct PlanMade {};
 using MemoryChange =
     std::variant<StatusWritten, ChildMade, CliqueWritten, ReplacementBegan, ReplacementFailed,
-                 LabelRemoved, LabelRestored, ClaimsRead, SchedulerMessagesRead, UsesRead,
-                 CreationTroubleRead, EventsSent, MemorySharedFound, ActionWaits, ActionFailed,
-                 ActionDone, PlanMade>;
+                 LabelRemoved, LabelRestored, DeletionProven, ClaimsRead, SchedulerMessagesRead,
+                 UsesRead, CreationTroubleRead, EventsSent, MemorySharedFound, ActionWaits,
+                 ActionFailed, ActionDone, PlanMade>;
 
 }  // namespace compute_domain

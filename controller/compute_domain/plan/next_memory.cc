@@ -119,7 +119,9 @@ struct Apply {
   void operator()(const LabelRestored& restored) const {
     memory.labels_removed.erase(restored.node);
   }
+  void operator()(const DeletionProven& /*change*/) const { memory.deletion_is_proven = true; }
   void operator()(const ClaimsRead& read) const {
+    memory.claims_read = now;
     std::erase_if(memory.labels_removed,
                   [&](const std::string& node) { return !read.nodes_in_use.contains(node); });
   }
@@ -245,6 +247,8 @@ Memory NextMemory(const Observed& observed, const Instant& instant) {
                 [&](const auto& one) { return one.second.until + kForgotten <= now; });
   if (!observed.domain) return next;
   if (observed.domain->meta.deleting && !next.deletion_seen) next.deletion_seen = now;
+  // Only if etcd was restored from a backup.
+  if (!observed.domain->meta.deleting) next.deletion_is_proven = false;
   if (RenderedDaemonSet(observed).empty()) next.rendered = HashChildren(observed);
   const bool all_serve = std::ranges::all_of(next.phases, [](const auto& item) {
     return item.second.is == MemberPhase::Is::kServing && !item.second.ends_since;

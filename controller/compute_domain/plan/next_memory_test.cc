@@ -53,6 +53,14 @@ TEST(NextMemory, Deletion_IsRememberedSinceItWasFirstSeen) {
   EXPECT_EQ(NextMemory(deleting, At()).deletion_seen, Time() - seconds(30));
 }
 
+TEST(NextMemory, ProofOfADeletion_IsKeptUntilTheDomainIsSeenNotDeleted) {
+  Observed observed = fixtures::Deleting();
+  observed.memory = NextMemory(observed.memory, DeletionProven(), Time());
+  EXPECT_TRUE(NextMemory(observed, At()).deletion_is_proven);
+  observed.domain = fixtures::MakeDomain();
+  EXPECT_FALSE(NextMemory(observed, At()).deletion_is_proven) << "etcd was restored";
+}
+
 TEST(NextMemory, WriteOfAnotherController_IsSeenOnceThisProcessKnowsTheDomain) {
   Observed observed = fixtures::Converged();
   observed.domain->foreign_write = "2026-11-27T00:00:01Z";  // From before, as after a switch.
@@ -144,6 +152,10 @@ TEST(NextMemory, Replacement_IsRememberedUntilItFails) {
   EXPECT_EQ(begun.replacements.at("c"),
             (Replacement{.node = "node-0", .replaced = "uid-0", .began = Time()}));
   EXPECT_TRUE(After(ReplacementFailed{.clique = "c"}, begun).replacements.empty());
+}
+
+TEST(NextMemory, LiveReadOfClaims_IsRememberedWithItsTime) {
+  EXPECT_EQ(NextMemory(Memory(), ClaimsRead(), Time()).claims_read, Time());
 }
 
 TEST(NextMemory, RemovedLabel_IsRememberedUntilItIsRestoredOrNoClaimCame) {

@@ -65,6 +65,9 @@ Step WithMembership(Step others, const Observed& observed, const Membership& mem
     others.emplace_back(ReadOwner{.key = observed.domain->meta.key});
   }
   if (needs_daemons) others.emplace_back(ReadDaemons{});
+  if (membership.needs_claims) {
+    others.emplace_back(ReadClaims{.ns = observed.domain->meta.key.ns});
+  }
   return others;
 }
 

@@ -295,6 +295,7 @@ Observed IdleAndWaiting(std::optional<std::chrono::seconds> idle,
       return claim.node == "node-1" && !claim.channel_domain.empty();
     });
     observed.memory.idle_since = {{"node-1", now.monotonic - *idle}};
+    observed.domain->status.nodes.pop_back();  // It is no member any more.
   }
   if (waiting) {
     api::ResourceClaim claim = fixtures::MakeChannelClaim("", "train-2");

@@ -48,7 +48,11 @@ std::vector<std::string> NodesWithoutPods(const Observed& observed, const Instan
     const bool is_idle =
         since != observed.memory.idle_since.end() && now.monotonic - since->second >= kUnclaimedFor;
     const bool is_member = std::ranges::find(members, node, &api::Member::node) != members.end();
-    if (is_idle && !is_member && Serves(*pod)) nodes.push_back(node);
+    // A member that has left status still has its label for some seconds.
+    const auto phase = observed.memory.phases.find(node);
+    const bool was_member =
+        phase != observed.memory.phases.end() && phase->second.is != MemberPhase::Is::kStarting;
+    if (is_idle && !is_member && !was_member && Serves(*pod)) nodes.push_back(node);
   }
   return nodes;
 }

@@ -51,7 +51,8 @@ struct CliqueView {
   std::set<std::string> away = {};  // Nodes without a daemon that serves.
 };
 
-// Returns the clique of each node: from its pod, else its label, else its last entry in status.
+// Returns the clique of each node: from its pod, else its label, else its entry in a clique or in
+// status.
 std::map<std::string, std::string> CliquesOfNodes(const Observed& observed,
                                                   const std::vector<DaemonPod>& pods) {
   std::map<std::string, std::string> cliques;
@@ -60,6 +61,9 @@ std::map<std::string, std::string> CliquesOfNodes(const Observed& observed,
   }
   for (const api::Node& node : observed.children.labelled_nodes) {
     if (!node.clique.empty()) cliques.emplace(node.meta.key.name, node.clique);
+  }
+  for (const api::Clique& clique : observed.children.cliques) {
+    for (const api::Member& entry : clique.daemons) cliques.emplace(entry.node, clique.id);
   }
   for (const api::Member& member : observed.domain->status.nodes) {
     cliques.emplace(member.node, member.clique);
@@ -94,6 +98,10 @@ std::set<std::string> NodesAway(const Observed& observed, const Membership& memb
   std::set<std::string> nodes;
   for (const api::Node& node : observed.children.labelled_nodes) nodes.insert(node.meta.key.name);
   for (const api::Member& member : membership.members) nodes.insert(member.node);
+  // A member that no pod uses has left status, but peers may still wait for its daemon.
+  for (const api::Clique& clique : observed.children.cliques) {
+    for (const api::Member& entry : clique.daemons) nodes.insert(entry.node);
+  }
   for (const DaemonPod& pod : pods) {
     if (Serves(pod) && !IsLost(observed, pod.node)) nodes.erase(pod.node);
   }

@@ -96,6 +96,14 @@ TEST(PlanRoll, NoneGoesWhileAnotherOfItsCliqueIsAway) {
       {"is going", [](Observed& o) { o.children.daemon_pods[0].meta.deleting = true; }},
       {"has no pod yet",
        [](Observed& o) { o.children.daemon_pods.erase(o.children.daemon_pods.begin()); }},
+      {"has no pod any more, and left status and label when its job ended",
+       [](Observed& o) {
+         o.children.daemon_pods.erase(o.children.daemon_pods.begin());
+         o.children.claims.erase(o.children.claims.begin());
+         o.children.labelled_nodes.erase(o.children.labelled_nodes.begin());
+         o.nodes["node-0"].domain.clear();
+         o.domain->status.nodes.erase(o.domain->status.nodes.begin());
+       }},
       {"is on a lost node", [](Observed& o) { o.nodes["node-0"].ready = false; }},
       {"is on a node that is gone", [](Observed& o) { o.nodes.erase("node-0"); }},
   };

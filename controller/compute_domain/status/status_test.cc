@@ -1888,6 +1888,7 @@ TEST(DecideStatus, REV3_X2_DaemonThatServesWithoutAPodOfTheDomainIsTold) {
       [](Observed& o) { o.children.daemon_pods.back().ready = false; },
       [](Observed& o) { o.domain->status.nodes.push_back(fixtures::MakeMember("node-9", 2)); },
       [](Observed& o) { o.memory.idle_since.clear(); },
+      [](Observed& o) { o.memory.phases["node-9"].is = MemberPhase::Is::kLeaving; },
       [](Observed& o) { o.facts.views.claims = Freshness::kStale; },
       [](Observed& o) { o = fixtures::WithoutClaims(o); }};
   for (const Change& change : innocent) {

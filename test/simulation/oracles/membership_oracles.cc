@@ -509,10 +509,12 @@ using EntriesSince = std::map<std::pair<kube::ObjectKey, std::string>, Revision>
 void CheckLeavers(const GroundTruth& truth, const SystemUnderTest& system, const Change& change,
                   const EntriesSince& since, const Report& report) {
   const Entries after = NodesOf(change.after);
+  const std::set<std::string> users = NodesWithChannels(truth, *change.after);
   for (const Entry& entry : NodesOf(change.before)) {
     if (FindNode(after, entry.node) != nullptr) continue;
     const Place place = {.domain = change.after->uid(), .clique = entry.clique, .node = entry.node};
     const ObjectPtr pod = FindPodOf(truth, system, place, entry.ip);
+    if (!entry.clique.empty() && !users.contains(entry.node)) continue;
     const kube::ObjectKey key = {.ns = system.driver_namespace,
                                  .name = CliqueName(place.domain, place.clique)};
     const Entries daemons = DaemonsOf(truth.Get(Kind::kClique, key));

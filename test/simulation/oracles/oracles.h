@@ -109,7 +109,8 @@ Oracle NoStrangers(const OracleContext& context);
 // the delay while a pod waits, has no ready daemon on its node, or is in another clique than the
 // others; and it is True within the delay and the pace once none of this is so. The entry in
 // status.nodes follows each pod within the delay, if the pod has a channel of the domain on its
-// node. A node keeps the label of a deleted domain for at most a minute.
+// node. A member that its clique lists leaves status.nodes within the delay of the last channel on
+// its node. A node keeps the label of a deleted domain for at most a minute.
 Oracle StatusFollows(const OracleContext& context);
 // L8: after a leader's last renewal another replica leads within the Lease's duration plus one
 // retry. Not checked while a kind cannot be read.
@@ -127,7 +128,8 @@ Oracle IndexUniqueness(const OracleContext& context);
 // of a removed node for a minute, while other indices are free.
 Oracle IndexStability(const OracleContext& context);
 // S5: the controller removes a member from its clique only after a live read found no pod of it. It
-// removes a member from the `status` of a domain that stays only if it is no longer a member.
+// removes a member from the `status` of a domain that stays only if it is no longer a member, or if
+// no claim holds a channel on its node and it has a clique.
 Oracle NoPruneWithoutProof(const OracleContext& context);
 
 // S6: the controller deletes only objects of a domain that is being deleted or does not exist. The

@@ -66,6 +66,17 @@ bool IsInClique(const GroundTruth& truth, const SystemUnderTest& system, const k
   return !server.writes_own_entry && std::ssize(entries) < system.members_max;
 }
 
+// Whether its clique has an entry of it.
+bool IsListed(const GroundTruth& truth, const SystemUnderTest& system, const kube::Uid& domain,
+              const std::string& node, const Server& server) {
+  const ObjectPtr clique = truth.Get(
+      Kind::kClique, {.ns = system.driver_namespace, .name = CliqueName(domain, server.clique)});
+  return !server.clique.empty() && clique &&
+         std::ranges::any_of((*clique)["daemons"].items(), [&](const Value& entry) {
+           return entry["nodeName"].AsString() == node;
+         });
+}
+
 // Whether the claim has no node, and no pod waits for one: it is a rest of its pod, for the garbage
 // collector.
 bool IsLeftBehind(const GroundTruth& truth, const Object& claim) {
@@ -117,6 +128,11 @@ void AddWrongsOfStatus(const GroundTruth& truth, const SystemUnderTest& system,
     if (entry["status"].AsString() != "Ready") continue;
     const std::string& node = entry["name"].AsString();
     const auto server = servers.find(node);
+    const bool is_listed =
+        server != servers.end() && IsListed(truth, system, domain.uid(), node, server->second);
+    if (is_listed && is_strange(node)) {
+      add("L5 StatusFollows: ", "shows " + node + ", where no pod has a channel");
+    }
     if (server == servers.end()) {
       add("L5 StatusFollows: ", "shows " + node + " Ready, where no daemon serves");
     } else if (server->second.ip == entry["ipAddress"].AsString()) {

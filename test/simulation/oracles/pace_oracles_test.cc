@@ -20,6 +20,14 @@ class PaceOraclesTest : public OraclesTest {
     cluster.Settle();
     ASSERT_EQ(DaemonOn(node), nullptr);
   }
+  // The name of the claim that holds a channel there.
+  std::string ClaimOn(const std::string& node) {
+    for (const auto& [key, claim] : store().Live(Kind::kClaim)) {
+      if (key.ns == kDomain.ns && AllocatedNode(*claim) == node) return key.name;
+    }
+    ADD_FAILURE() << "no claim is on " << node;
+    return {};
+  }
   void MiseditStatus(const std::function<void(Value& status)>& change) {
     ASSERT_TRUE(store()
                     .Edit(
@@ -456,6 +464,18 @@ TEST_F(PaceOraclesTest, L5SeesADaemonThatIsNotShownForTooLong) {
   const std::string violations = Check(StatusFollows);
   EXPECT_TRUE(Contains(violations, "does not show node-0 Ready, where a daemon serves"));
   EXPECT_TRUE(Contains(violations, "does not show node-2 Ready, where a daemon serves"));
+}
+
+TEST_F(PaceOraclesTest, L5SeesAMemberThatNoPodUsesForTooLong) {
+  ASSERT_TRUE(store()
+                  .Edit(
+                      "kubelet", Kind::kClaim, {.ns = kDomain.ns, .name = ClaimOn("node-0")},
+                      [](Value& claim) { claim.Erase("status"); }, Subresource::kStatus)
+                  .ok());
+  cluster.Advance(seconds(2));
+  EXPECT_EQ(Check(StatusFollows), "");
+  cluster.Advance(seconds(1));
+  EXPECT_TRUE(Contains(Check(StatusFollows), "shows node-0, where no pod has a channel"));
 }
 
 TEST_F(PaceOraclesTest, L5SeesAnEntryThatIsMissingInACliqueOfOurs) {

@@ -14,6 +14,10 @@ namespace compute_domain {
 
 namespace {
 
+// A pod that is replaced at once keeps its node in status. Also the shortest time between two reads
+// of claims for this.
+constexpr std::chrono::seconds kUnusedFor{1};
+
 using Cliques = std::map<CliquePlace, const api::Clique*>;
 
 // Returns the cliques that exist, and null for those that pods need. Where cliques are not known,
@@ -34,6 +38,54 @@ Cliques FindCliques(const Observed& observed, const MembershipIndex& index,
     }
   }
   return cliques;
+}
+
+// Returns the members that no pod has used for a while, according to the cache. Members without a
+// clique are left out: nothing but status lists them.
+std::set<std::string> FindIdle(const MembershipIndex& index, const Instant& now,
+                               RequeueAfter& requeue_after) {
+  const Observed& observed = index.observed;
+  std::set<std::string> idle;
+  for (const api::Clique& clique : observed.children.cliques) {
+    const CliquePlace place = {.ns = clique.meta.key.ns, .id = clique.id};
+    for (const api::Member& entry : clique.daemons) {
+      if (index.users->contains(entry.node) || !index.shown.contains(entry.node)) continue;
+      const auto pod = index.pods.find(entry.node);
+      if (pod == index.pods.end() || !MayBeIn(*pod->second, place)) continue;
+      const auto node = observed.nodes.find(entry.node);
+      const bool is_labelled = node != observed.nodes.end() && node->second.domain == observed.uid;
+      const auto since = observed.memory.idle_since.find(entry.node);
+      const auto began = since == observed.memory.idle_since.end() ? now.monotonic : since->second;
+      const bool is_due = !is_labelled || requeue_after.IsDue(began + kUnusedFor - now.monotonic);
+      if (is_due) idle.insert(entry.node);
+    }
+  }
+  return idle;
+}
+
+// Returns the members that leave status before their daemons end: no pod uses their nodes any more,
+// as a live read shows (R2). Only status forgets them. A next pod finds label, daemon and clique
+// entry as they were.
+std::set<std::string> FindUnused(const MembershipIndex& index, const Instant& now,
+                                 Membership& membership) {
+  const Observed& observed = index.observed;
+  const Views& views = observed.facts.views;
+  const bool are_seen =
+      index.users && views.claims == Freshness::kFresh && views.nodes == Freshness::kFresh;
+  if (!are_seen || observed.domain->meta.deleting) return {};
+  std::set<std::string> unused = FindIdle(index, now, membership.requeue_after);
+  if (unused.empty()) return unused;
+  if (observed.evidence.claims) {
+    for (const std::string& node : NodesInUse(observed, *observed.evidence.claims)) {
+      unused.erase(node);
+    }
+    return unused;
+  }
+  // Nodes that become idle one after the other share a read.
+  const auto& read = observed.memory.claims_read;
+  membership.needs_claims =
+      !read || membership.requeue_after.IsDue(*read + kUnusedFor - now.monotonic);
+  return {};
 }
 
 // Only its pod shows a node without fabric.
@@ -89,8 +141,9 @@ void TakeMembers(const MembershipIndex& index, MemberByNode by_node, Membership&
 }  // namespace
 
 Membership PlanMembership(const Observed& observed, const Instant& now) {
-  const MembershipIndex index(observed);
+  MembershipIndex index(observed);
   Membership membership;
+  index.unused = FindUnused(index, now, membership);
   MemberByNode by_node;
   const Cliques cliques = FindCliques(observed, index, membership);
   AddNodesWithoutFabric(index, by_node);

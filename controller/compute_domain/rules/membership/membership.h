@@ -11,6 +11,8 @@
 //   entry in clique  pod of node     its index is       status shows
 //   yes              -               its own            the entry; if two cliques have one, that
 //                                                       in the clique of its pod
+//   yes              exists          its own            the entry, but nothing once no pod has used
+//                                                       the node for 1 s, live
 //   no               none, live      -                  nothing: the node has left
 //   no               deleting, live  -                  nothing, if its daemon writes the entry
 //                                                       and the clique lacks it, live

@@ -51,7 +51,7 @@ struct MembershipIndex {
   // lists it already. Its label, daemon and clique entry do not suffice: the node itself can write
   // them, but the scheduler allocates claims. A member stays a member until it leaves.
   bool MayJoin(const std::string& node) const {
-    return !users || users->contains(node) || shown.contains(node);
+    return !users || users->contains(node) || (shown.contains(node) && !unused.contains(node));
   }
 
   const Observed& observed;
@@ -63,6 +63,8 @@ struct MembershipIndex {
   // joins. Empty if cdom may not read claims; then any node may join.
   const std::optional<std::set<std::string>> users;
   const LiveView live;
+  // Members that leave status before their daemons do. Set by FindUnused().
+  std::set<std::string> unused = {};
 };
 
 }  // namespace compute_domain

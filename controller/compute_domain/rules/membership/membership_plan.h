@@ -18,6 +18,7 @@ struct Membership {
   bool needs_owner = false;  // A clique is missing: read the domain before it is created.
   // A member seems to have left, or cliques are unknown: read before anything is removed or made.
   bool needs_daemons = false;
+  bool needs_claims = false;  // Members seem to be unused: read claims before they leave status.
   RequeueAfter requeue_after = {};  // Until a write that waits now is due.
 };
 

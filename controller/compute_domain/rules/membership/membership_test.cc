@@ -1683,6 +1683,100 @@ TEST(PlanMembership, REV3_X2_MemberWhosePodsHaveEndedStaysUntilItLeaves) {
   }
 }
 
+// Two members. The job on node-0 has ended, as claims show that were read live. Its label stays for
+// a while.
+Observed WithAnUnusedMember(std::chrono::milliseconds for_so_long) {
+  Observed observed = Marked();
+  std::erase_if(observed.children.claims, [](const api::ResourceClaim& claim) {
+    return !claim.channel_domain.empty() && claim.node == "node-0";
+  });
+  observed.evidence.claims = observed.children.claims;
+  observed.memory.idle_since["node-0"] = Now().monotonic - for_so_long;
+  return observed;
+}
+
+TEST(PlanMembership, UnusedMember_AfterASecondLeavesStatusButNotItsClique) {
+  const Membership soon = PlanMembership(WithAnUnusedMember(std::chrono::milliseconds(400)), Now());
+  EXPECT_EQ(soon.members.size(), 2U);
+  EXPECT_EQ(soon.requeue_after, std::chrono::milliseconds(600));
+  Observed unused = WithAnUnusedMember(std::chrono::seconds(1));
+  for (const bool controller_writes : {true, false}) {
+    for (DaemonPod& pod : unused.children.daemon_pods) pod.controller_writes = controller_writes;
+    const Membership membership = PlanMembership(unused, Now());
+    EXPECT_EQ(membership.members, (Members{MakeMember("node-1", 1)}));
+    EXPECT_TRUE(membership.actions.empty()) << "its entry stays";
+    EXPECT_FALSE(membership.needs_daemons) << "its daemon serves, as everybody knows";
+    EXPECT_FALSE(membership.needs_claims);
+    EXPECT_FALSE(membership.requeue_after);
+  }
+}
+
+TEST(PlanMembership, R2_UnusedMember_StaysUntilClaimsAreReadLive) {
+  Observed observed = WithAnUnusedMember(std::chrono::seconds(1));
+  observed.evidence.claims.reset();
+  Membership membership = PlanMembership(observed, Now());
+  EXPECT_EQ(membership.members.size(), 2U);
+  EXPECT_TRUE(membership.needs_claims);
+  observed.memory.claims_read = Now().monotonic - std::chrono::milliseconds(300);
+  membership = PlanMembership(observed, Now());
+  EXPECT_FALSE(membership.needs_claims) << "nodes that become idle in turn share a read";
+  EXPECT_EQ(membership.requeue_after, std::chrono::milliseconds(700));
+  observed.evidence.claims = {fixtures::MakeChannelClaim("node-0", "next")};
+  EXPECT_EQ(PlanMembership(observed, Now()).members.size(), 2U) << "the cache is behind";
+}
+
+TEST(PlanMembership, UnusedMember_IsSeenAgainFromTheFirstPassOn) {
+  Observed observed = WithAnUnusedMember(std::chrono::seconds(1));
+  observed.memory.idle_since.clear();
+  const Membership membership = PlanMembership(observed, Now());
+  EXPECT_EQ(membership.members.size(), 2U);
+  EXPECT_EQ(membership.requeue_after, std::chrono::seconds(1));
+}
+
+TEST(PlanMembership, UnusedMember_WithoutALabelLeavesAtOnce) {
+  Observed observed = WithAnUnusedMember(std::chrono::seconds(0));
+  observed.memory.idle_since.clear();
+  observed.children.labelled_nodes.erase(observed.children.labelled_nodes.begin());
+  observed.nodes.at("node-0").domain.clear();
+  EXPECT_EQ(PlanMembership(observed, Now()).members.size(), 1U);
+}
+
+TEST(PlanMembership, UnusedMember_ThatLeftStatusIsBackWithItsIndexWhenAPodReturns) {
+  Observed observed = WithAnUnusedMember(std::chrono::seconds(3));
+  observed.domain->status.nodes.erase(observed.domain->status.nodes.begin());
+  EXPECT_EQ(PlanMembership(observed, Now()).members.size(), 1U);
+  observed.children.claims.push_back(fixtures::MakeChannelClaim("node-0", "next"));
+  const Membership membership = PlanMembership(observed, Now());
+  EXPECT_EQ(membership.members, (Members{MakeMember("node-0", 0), MakeMember("node-1", 1)}));
+  EXPECT_TRUE(membership.actions.empty()) << "daemon and entry never went";
+}
+
+TEST(PlanMembership, UnusedMember_StaysWhileItMayBeUsedOrOnlyStatusHasIt) {
+  const std::vector<Change> keeps = {
+      [](Observed& o) { o.children.claims.push_back(fixtures::MakeChannelClaim("node-0", "two")); },
+      [](Observed& o) { o.facts.views.claims = Freshness::kStale; },
+      [](Observed& o) { o.facts.views.nodes = Freshness::kStale; },
+      [](Observed& o) { o.facts.views.claims_are_read = false; },
+      [](Observed& o) { fixtures::Delete(o.domain->meta, {std::string(api::kFinalizer)}); },
+      [](Observed& o) {
+        o.children.cliques[0].daemons.erase(o.children.cliques[0].daemons.begin());
+      },
+      [](Observed& o) { o.children.cliques[0].meta.key.ns = fixtures::kOldDriverNs; },
+      // A node without fabric has no clique.
+      [](Observed& o) {
+        o.children.cliques[0].daemons.erase(o.children.cliques[0].daemons.begin());
+        o.children.daemon_pods[0].clique = "";
+        o.domain->status.nodes[0].clique = "";
+      }};
+  for (const Change& change : keeps) {
+    Observed observed = WithAnUnusedMember(std::chrono::seconds(2));
+    change(observed);
+    const Members members = PlanMembership(observed, Now()).members;
+    EXPECT_TRUE(std::ranges::any_of(members, [](const Member& m) { return m.node == "node-0"; }))
+        << &change - keeps.data();
+  }
+}
+
 TEST(PlanMembership, REV4_K8_PodsMakeNoCliqueWhereCliquesAreNotServed) {
   Observed observed = fixtures::Marked();
   observed.children.cliques.clear();
