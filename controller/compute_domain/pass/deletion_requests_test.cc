@@ -31,6 +31,18 @@ TEST(DeletionRequests, EachChildIsDeletedOnce_ThoughThePassDecidesAgain) {
       << *std::ranges::adjacent_find(deleted);
 }
 
+TEST(DeletionRequests, DomainIsReadOnce_HoweverManyPassesItsChildrenTake) {
+  PassWorld world(JustDeletedUnused());
+  int reads = 0;
+  for (int i = 0; i < 3; ++i) {  // The cache still shows all children.
+    (void)world.Run();
+    for (const std::string& line : world.server.lines()) {
+      reads += line.starts_with("GET ") && line.ends_with("/computedomains/train") ? 1 : 0;
+    }
+  }
+  EXPECT_EQ(reads, 1);
+}
+
 TEST(DeletionRequests, StatusIsNotWritten_WhileNothingBlocksIt) {
   Observed observed = JustDeletedUnused();
   observed.children.daemon_pods.clear();

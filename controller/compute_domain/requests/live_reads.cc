@@ -256,7 +256,9 @@ Result<void> HandleReplies(const ReadOwner& action, const Replies& replies, Acti
     return {};
   }
   if (!reply) return tl::unexpected(reply.error());
-  to.result.findings.emplace_back(OwnerFound{TRY(OwnerOf(reply->body, to.observed))});
+  std::optional<kube::ObjectMeta> owner = TRY(OwnerOf(reply->body, to.observed));
+  if (owner && owner->deleting) to.result.memory.emplace_back(DeletionProven());
+  to.result.findings.emplace_back(OwnerFound{std::move(owner)});
   return {};
 }
 

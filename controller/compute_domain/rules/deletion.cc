@@ -120,7 +120,8 @@ const kube::ObjectMeta* OwnerToRelease(const Observed& observed) {
   // For example with a conflict, because the cached version is old.
   const bool has_failed = retry != observed.memory.retries.end() && retry->second.HasFailed();
   const bool is_bare = IsEmpty(observed, BestView(observed)) && FindRemains(observed).empty();
-  return is_bare && !has_failed ? &cached : nullptr;
+  const bool is_proven = is_bare ? !has_failed : observed.memory.deletion_is_proven;
+  return is_proven ? &cached : nullptr;
 }
 
 std::vector<Action> PlanProof(const Observed& observed) {

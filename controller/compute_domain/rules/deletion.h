@@ -8,10 +8,11 @@
 
 namespace compute_domain {
 
-// Returns the domain as the deletion may use it: as a live read showed it. Where nothing of it is
-// left, also as the cache shows it, because only its finalizer goes then. That write names the
-// resourceVersion of a domain that is being deleted, so the API server itself proves it (R2). Null
-// if it does not exist, or must be read.
+// Returns the domain as the deletion may use it: as a live read showed it. Also as the cache shows
+// it, if a live read of an earlier pass proved that it is being deleted, because the API server
+// never takes that back. Where nothing of it is left, the cache suffices, because only its
+// finalizer goes then. That write names the resourceVersion of a domain that is being deleted, so
+// the API server itself proves it (R2). Null if it does not exist, or must be read.
 const kube::ObjectMeta* OwnerToRelease(const Observed& observed);
 
 // Returns the live reads that must come before anything is deleted: R2 (a cache is never evidence).

@@ -160,6 +160,16 @@ TEST(PlanProof, ChildrenAreReadLiveWhenTheCacheShowsNoneOrOneThatOurFinalizerHol
   }
 }
 
+TEST(PlanDeletion, R2_DeletionThatAnEarlierPassProved_IsNotReadAgain) {
+  Observed observed = DeletingUnused();
+  observed.evidence.owner.reset();
+  EXPECT_EQ(Actions<ReadOwner>(PlanFor(observed)).size(), 1U);
+  observed.memory.deletion_is_proven = true;
+  const Plan plan = PlanFor(observed);
+  EXPECT_TRUE(Actions<ReadOwner>(plan).empty());
+  EXPECT_EQ(Actions<ReadClaims>(plan).size(), 1U) << "that no job needs it may change";
+}
+
 TEST(PlanDeletion, R2_DomainOfWhichNothingIsLeft_IsReleasedAtItsCachedVersion) {
   Observed observed = DeletingLast();
   observed.evidence.owner.reset();
