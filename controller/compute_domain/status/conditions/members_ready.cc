@@ -92,9 +92,13 @@ Trouble TroubleOf(const StatusInput& input, const Member& member) {
 constexpr std::string_view kDisableImexOnHost =
     "For administrators: disable the service (systemctl disable --now nvidia-imex).";
 
-// Returns what to do about a known message of a daemon. Empty if the message is unknown.
-std::string Hint(const std::string& messages) {
-  if (messages.find(api::kImexInUse) == std::string::npos) return "";
+// Returns what to do about a message that IMEX is known to end with. Empty if there is none in
+// `troubles`.
+std::string Hint(const std::vector<std::string>& troubles) {
+  const bool is_in_use = std::ranges::any_of(troubles, [](const std::string& trouble) {
+    return trouble.find(api::kImexInUse) != std::string::npos;
+  });
+  if (!is_in_use) return "";
   return " IMEX runs on the host of that node already. " + std::string(kDisableImexOnHost);
 }
 
@@ -190,9 +194,8 @@ Verdict JudgeUnready(const StatusInput& input) {
     std::string help(rank.help);
     if (rank.reason == api::kReasonNodeLost) help = HelpWithLost(input.observed, nodes);
     if (rank.reason.empty()) help += HelpWithUnready(input, nodes);
-    const std::string names = Names(named);
-    std::string message = std::string(rank.says) + ": " + names + "; " + ReadyOf(members) +
-                          " members are ready." + (help.empty() ? "" : " " + help) + Hint(names);
+    std::string message = std::string(rank.says) + ": " + Names(named) + "; " + ReadyOf(members) +
+                          " members are ready." + (help.empty() ? "" : " " + help) + Hint(named);
     return {"False", rank.reason.empty() ? api::kReasonMembersNotReady : rank.reason,
             std::move(message)};
   }
@@ -211,8 +214,7 @@ std::string TroubleBefore(const Observed& observed, const std::vector<Member>& m
   }
   std::ranges::sort(pods);
   if (pods.empty()) return "";
-  const std::string names = Names(pods);
-  return " Daemons that do not start: " + names + "." + Hint(names);
+  return " Daemons that do not start: " + Names(pods) + "." + Hint(pods);
 }
 
 // Returns the nodes of daemons that are cut off from their DaemonSet: nothing owns them, or another
