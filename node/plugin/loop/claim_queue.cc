@@ -81,12 +81,22 @@ TimePoint ClaimQueue::Turn() {
   TimePoint until = has_claims ? look_next_ : TimePoint::max();
   const std::uint64_t saves = state_.saves;
   readiness_.BeginTurn();
+  LookAtDriver();
   for (ClaimRequest& request : requests_) {
     if (!request.is_answered) until = std::min(until, Advance(request));
   }
   std::erase_if(requests_,
                 [](const ClaimRequest& request) { return request.is_answered && !request.asking; });
   return state_.saves == saves ? until : state_.clock.Now();
+}
+
+void ClaimQueue::LookAtDriver() {
+  if (std::ranges::all_of(requests_, &ClaimRequest::is_answered)) return;
+  has_driver_spec_ = state_.HasDriverSpec();
+  other_driver_.clear();
+  if (!state_.host || !state_.NoticeOtherDriver()) return;
+  other_driver_ = "NVIDIA's driver has changed, reading it again" +
+                  (state_.host_trouble.empty() ? "" : ": " + state_.host_trouble);
 }
 
 void ClaimQueue::RestoreLost() {
@@ -144,12 +154,17 @@ TimePoint ClaimQueue::Advance(ClaimRequest& request) {
       request.failed = locked.error().message;
       continue;
     }
-    const ClaimStep step = Decide(request);
+    const NodeObservation observed = Observe(request);
+    ClaimStep step = Decide(request, observed);
     const Result<void> done = Execute(request, step);
     state_.checkpoint_file.Unlock();
     if (!done) {
       Fail(request, done.error());
       continue;
+    }
+    if (std::holds_alternative<FetchClaim>(step)) {
+      const std::string why = request.failed.empty() ? "" : ": " + request.failed;
+      step = WaitFor(observed, "the claim cannot be read" + why);
     }
     if (const auto* answer = std::get_if<AnswerKubelet>(&step)) {
       Answer(request, *answer);
@@ -157,6 +172,7 @@ TimePoint ClaimQueue::Advance(ClaimRequest& request) {
     }
     const auto* wait = std::get_if<WaitForChange>(&step);
     if (wait == nullptr) continue;
+    FetchMissing(request, observed);
     const bool is_news = std::exchange(request.logged_reason, wait->reason) != wait->reason;
     // While a request is in flight, the reason may be over soon: do not log it.
     if (request.asking) return deadline;
@@ -169,24 +185,13 @@ TimePoint ClaimQueue::Advance(ClaimRequest& request) {
   return state_.clock.Now() + kLockPause;
 }
 
-ClaimStep ClaimQueue::WaitOrAnswer(const ClaimRequest& request, std::string what) const {
-  if (!request.failed.empty()) what += ": " + request.failed;
-  return WaitFor({.since = request.since, .now = state_.clock.Now()}, std::move(what));
-}
-
-ClaimStep ClaimQueue::Decide(ClaimRequest& request) {
-  if (state_.is_rebuilding()) {
-    const std::string& trouble = state_.rebuild_trouble;
-    return WaitOrAnswer(request,
-                        "the checkpoint is rebuilt from claims: " +
-                            (trouble.empty() ? state_.checkpoint_file.resumed().why : trouble));
+ClaimStep ClaimQueue::Decide(const ClaimRequest& request, const NodeObservation& observed) const {
+  const std::string& uid = request.name.uid;
+  const Checkpoint& checkpoint = state_.checkpoint_file.checkpoint();
+  if (request.operation == Operation::kUnprepare) {
+    return Unprepare(state_.self, uid, checkpoint, observed);
   }
-  if (request.operation == Operation::kPrepare) return DecidePrepare(request);
-  NodeObservation observed = Observe(request);
-  observed.has_elder = state_.has_elder();
-  observed.keeps_label = KeepsLabel(request);
-  if (observed.keeps_label) state_.label_kept_until = observed.now + kLabelKept;
-  return Unprepare(state_.self, request.name.uid, state_.checkpoint_file.checkpoint(), observed);
+  return Prepare(state_.self, uid, request.claim ? &*request.claim : nullptr, checkpoint, observed);
 }
 
 bool ClaimQueue::KeepsLabel(const ClaimRequest& request) const {
@@ -200,35 +205,23 @@ bool ClaimQueue::KeepsLabel(const ClaimRequest& request) const {
   return has_label && (state_.IsAlive(use->domain) || state_.is_superseded());
 }
 
-ClaimStep ClaimQueue::DecidePrepare(ClaimRequest& request) {
-  const auto& claims = state_.checkpoint_file.checkpoint().claims;
-  const auto entry = claims.find(request.name.uid);
-  const bool is_prepared = entry != claims.end() && entry->second.state == ClaimState::kCompleted;
-  if (request.restores && !is_prepared) return AnswerKubelet();  // It was unprepared.
-  const NodeObservation observed = Observe(request);
-  FetchMissing(request, observed);
-  // Without the host no claim can be prepared, so the claim is not used.
-  const ClaimToPrepare* claim = request.claim && state_.host ? &*request.claim : nullptr;
-  ClaimStep step = plugin::Prepare(state_.self, request.name.uid, claim,
-                                   state_.checkpoint_file.checkpoint(), observed);
-  // After a change of driver, the old device numbers and files are wrong or do not exist.
-  if (std::holds_alternative<WriteSpec>(step) && state_.NoticeOtherDriver()) {
-    return WaitOrAnswer(request,
-                        "NVIDIA's driver has changed, reading it again" +
-                            (state_.host_trouble.empty() ? "" : ": " + state_.host_trouble));
-  }
-  if (!std::holds_alternative<FetchClaim>(step)) return step;
-  if (request.claim) return WaitOrAnswer(request, state_.host_trouble);
-  FetchClaimOf(request);
-  return WaitOrAnswer(request, "the claim cannot be read");
-}
-
 NodeObservation ClaimQueue::Observe(const ClaimRequest& request) const {
-  NodeObservation observed = {.node_read = state_.node && !state_.node_writing,
+  NodeObservation observed = {.no_host = state_.host ? "" : state_.host_trouble,
+                              .other_driver = other_driver_,
+                              .is_restore = request.restores,
+                              .node_read = state_.node && !state_.node_writing,
+                              .has_elder = state_.has_elder(),
                               .is_withdrawn = request.is_withdrawn(),
                               .called = request.called,
                               .since = request.since,
                               .now = state_.clock.Now()};
+  if (state_.is_rebuilding()) {
+    const std::string& trouble = state_.rebuild_trouble;
+    observed.rebuilding = "the checkpoint is rebuilt from claims: " +
+                          (trouble.empty() ? state_.checkpoint_file.resumed().why : trouble);
+    return observed;
+  }
+  observed.keeps_label = request.operation == Operation::kUnprepare && KeepsLabel(request);
   if (observed.node_read) observed.node_domain = state_.node->domain;
   const auto spec = cdi::ReadClaim(state_.settings.cdi_folder, request.name.uid);
   // An unreadable file exists, and must be replaced.
@@ -256,7 +249,7 @@ void ClaimQueue::ObserveDaemonFiles(const ClaimRequest& request, NodeObservation
     use = Use{.type = wanted->name.type, .domain = wanted->config.domain};
   }
   if (!use || use->type != DeviceType::kDaemon || !IsUid(use->domain)) return;
-  observed.has_driver_spec = state_.HasDriverSpec();
+  observed.has_driver_spec = has_driver_spec_;
   observed.has_folder = HasDomainFolder(state_.self.folder, use->domain);
 }
 
@@ -335,8 +328,14 @@ Result<void> ClaimQueue::Execute(ClaimRequest& request, const ClaimStep& step) {
             return cdi::ReplaceFile(cdi_folder, cdi::ClaimFile(uid), cdi::Render(write.spec));
           },
           [&](const RemoveSpec&) { return cdi::Remove(cdi_folder, cdi::ClaimFile(uid)); },
-          [&](const RemoveFromCheckpoint&) {
-            return save([&](auto& claims) { claims.erase(uid); });
+          [&](const FetchClaim&) {
+            FetchClaimOf(request);
+            return Result<void>();
+          },
+          [&](const RemoveFromCheckpoint& removed) -> Result<void> {
+            TRY(save([&](auto& claims) { claims.erase(uid); }));
+            if (removed.keeps_label) state_.label_kept_until = state_.clock.Now() + kLabelKept;
+            return {};
           },
           [&](const CheckpointStarted&) {
             return save([&](auto& claims) { claims[uid] = StartedClaim(*request.claim); });
@@ -354,6 +353,7 @@ Result<void> ClaimQueue::Execute(ClaimRequest& request, const ClaimStep& step) {
               entry.ns = request.name.ns;
               Abort(entry, aborted, state_.clock.Wall());
             }));
+            if (aborted.keeps_label) state_.label_kept_until = state_.clock.Now() + kLabelKept;
             // In the words of NVIDIA's plugin, by which tools look for it. So are other lines with
             // the claim in the sentence.
             state_.logger.Info("Marked claim PrepareAborted in checkpoint: " + request.name.ns +

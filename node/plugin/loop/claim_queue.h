@@ -72,13 +72,14 @@ class ClaimQueue {
     const Wanted* wanted() const { return claim && claim->wanted ? &*claim->wanted : nullptr; }
   };
 
+  // Looks once a turn at what all claims need of the driver.
+  void LookAtDriver();
   // Prepares prepared claims again whose files were lost: containers may start again in place.
   void RestoreLost();
   bool HasLost(const std::string& uid, const CheckpointClaim& entry) const;
   // Executes steps until the claim waits or is answered. Returns when to call it again.
   TimePoint Advance(ClaimRequest& request);
-  ClaimStep Decide(ClaimRequest& request);
-  ClaimStep DecidePrepare(ClaimRequest& request);
+  ClaimStep Decide(const ClaimRequest& request, const NodeObservation& observed) const;
   NodeObservation Observe(const ClaimRequest& request) const;
   void ObserveDaemonFiles(const ClaimRequest& request, NodeObservation& observed) const;
   // Returns whether the label of the claim's domain may stay for a while after its unprepare.
@@ -89,8 +90,8 @@ class ClaimQueue {
   void FetchMissing(ClaimRequest& request, const NodeObservation& observed);
   void FetchClaimOf(ClaimRequest& request);
   void FetchDomain(ClaimRequest& request, const std::string& domain);
-  ClaimStep WaitOrAnswer(const ClaimRequest& request, std::string what) const;
-  // Executes a step that changes a file or a label. Other steps have no effect.
+  // Executes a step that changes a file or a label, or that reads the claim. Other steps have no
+  // effect.
   base::Result<void> Execute(ClaimRequest& request, const ClaimStep& step);
   // Starts the change. The result comes later.
   base::Result<void> ChangeLabel(ClaimRequest& request, LabelChange change);
@@ -103,6 +104,9 @@ class ClaimQueue {
   std::list<ClaimRequest> requests_;
   bool took_back_ = false;
   TimePoint look_next_ = {};
+  // As of this turn. Not known while no claim is open.
+  bool has_driver_spec_ = false;   // The driver's CDI file is as it was written.
+  std::string other_driver_ = {};  // As in NodeObservation.
 };
 
 }  // namespace plugin

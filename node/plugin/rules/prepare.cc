@@ -68,6 +68,11 @@ bool IsResolvable(const CheckpointClaim& entry, const NodeObservation& observed)
   return observed.spec || !NamesCdiDevices(entry);
 }
 
+ClaimStep Write(cdi::Spec spec, const NodeObservation& observed) {
+  if (!observed.other_driver.empty()) return WaitFor(observed, observed.other_driver);
+  return WriteSpec{std::move(spec)};
+}
+
 // Writes the spec of a prepared claim again if it was lost: containers may restart. No answer names
 // a file that is not there.
 ClaimStep RestoreSpec(const NodeIdentity& self, const ClaimToPrepare& claim,
@@ -85,7 +90,7 @@ ClaimStep RestoreSpec(const NodeIdentity& self, const ClaimToPrepare& claim,
   if (devices.spec.devices.empty() || entry.groups != std::vector{devices.group}) {
     return WaitFor(observed, std::string(kLost) + "the node has other devices now");
   }
-  return WriteSpec{std::move(devices.spec)};
+  return Write(std::move(devices.spec), observed);
 }
 
 // Returns why the claim is never prepared as it is. Empty if it may be.
@@ -204,7 +209,7 @@ ClaimStep StartClaim(const NodeIdentity& self, const ClaimToPrepare& claim,
   if (devices.spec.devices.empty()) {
     if (observed.has_spec) return RemoveSpec();
   } else if (observed.spec != devices.spec) {
-    return WriteSpec{std::move(devices.spec)};
+    return Write(std::move(devices.spec), observed);
   }
   return CheckpointCompleted{{std::move(devices.group)}};
 }
@@ -258,16 +263,19 @@ bool IsLabelNeeded(const std::string& domain, const std::string& but,
 
 ClaimStep Prepare(const NodeIdentity& self, const std::string& uid, const ClaimToPrepare* claim,
                   const Checkpoint& checkpoint, const NodeObservation& observed) {
-  // Comes first: the kubelet would not unprepare what is prepared from here on.
-  if (observed.is_withdrawn) return Refuse(kWithdrawn);
+  if (!observed.rebuilding.empty()) return WaitFor(observed, observed.rebuilding);
   const auto it = checkpoint.claims.find(uid);
   const CheckpointClaim* entry = it != checkpoint.claims.end() ? &it->second : nullptr;
   const bool is_completed = entry != nullptr && entry->state == ClaimState::kCompleted;
+  if (observed.is_restore && !is_completed) return AnswerKubelet();  // It was unprepared.
+  // Comes early: the kubelet would not unprepare what is prepared from here on.
+  if (observed.is_withdrawn) return Refuse(kWithdrawn);
   if (is_completed) {
     if (auto step = RestoreShared(*entry, observed)) return *std::move(step);
     if (IsResolvable(*entry, observed)) return AnswerKubelet{entry->groups};
   }
   if (claim == nullptr) return FetchClaim();
+  if (!observed.no_host.empty()) return WaitFor(observed, observed.no_host);
   if (is_completed) return RestoreSpec(self, *claim, *entry, observed);
   // NVIDIA's plugin notes such a claim too. Like any other it is forgotten once it is deleted.
   const bool is_unreadable = claim->is_allocated && !claim->wanted;
@@ -293,11 +301,14 @@ ClaimStep Prepare(const NodeIdentity& self, const std::string& uid, const ClaimT
 
 ClaimStep Unprepare(const NodeIdentity& self, const std::string& uid, const Checkpoint& checkpoint,
                     const NodeObservation& observed) {
+  if (!observed.rebuilding.empty()) return WaitFor(observed, observed.rebuilding);
   if (observed.is_withdrawn) return Refuse(kWithdrawn);
   // First: once the entry is removed, nothing refers to the file.
   if (observed.has_spec) return RemoveSpec();
   const auto it = checkpoint.claims.find(uid);
-  if (it == checkpoint.claims.end() && observed.has_elder) return CheckpointAborted{true};
+  if (it == checkpoint.claims.end() && observed.has_elder) {
+    return CheckpointAborted{.has_elder = true};
+  }
   if (it == checkpoint.claims.end() || it->second.state == ClaimState::kAborted) {
     return AnswerKubelet();
   }
@@ -309,8 +320,8 @@ ClaimStep Unprepare(const NodeIdentity& self, const std::string& uid, const Chec
     return WaitFor(observed, "node " + self.node + " cannot be read");
   }
   if (may_hold_label && observed.node_domain == use->domain) return UnlabelNode{use->domain};
-  if (entry.state == ClaimState::kCompleted) return RemoveFromCheckpoint();
-  return CheckpointAborted{observed.has_elder};
+  if (entry.state == ClaimState::kCompleted) return RemoveFromCheckpoint{observed.keeps_label};
+  return CheckpointAborted{.has_elder = observed.has_elder, .keeps_label = observed.keeps_label};
 }
 
 }  // namespace plugin

@@ -36,6 +36,14 @@ inline constexpr std::chrono::seconds kAnswerAfter{40};
 
 // State of the node and the cluster for one step of a claim.
 struct NodeObservation {
+  // Why the checkpoint cannot be relied on: it is unreadable, and rebuilt. Empty if it is not.
+  std::string rebuilding = {};
+  // Why the host is not read. Empty if it is. Without it no claim is prepared.
+  std::string no_host = {};
+  // Why the host is read again: another driver is loaded, so device numbers and files that were
+  // read are wrong, or do not exist. Empty if it is the same.
+  std::string other_driver = {};
+  bool is_restore = false;  // Nobody asked: files of a prepared claim were lost.
   // The domain that the claim names. Empty if the cache does not have it.
   std::optional<DomainIdentity> domain = {};
   bool domain_gone = false;      // A live read found no such domain.
@@ -85,9 +93,12 @@ struct UnlabelNode {
 // Marks the claim as aborted, so that a late prepare of it is refused. Makes an entry if it has
 // none.
 struct CheckpointAborted {
-  bool has_elder = false;  // A prepare that began in this second may wait in another instance.
+  bool has_elder = false;    // A prepare that began in this second may wait in another instance.
+  bool keeps_label = false;  // As below.
 };
-struct RemoveFromCheckpoint {};
+struct RemoveFromCheckpoint {
+  bool keeps_label = false;  // The node's label stays for a while, though no claim may need it.
+};
 // Reads the claim from the API server, because the checkpoint is not enough to answer the kubelet.
 struct FetchClaim {};
 // Waits for any change of NodeObservation, at most until `until`.

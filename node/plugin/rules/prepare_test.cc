@@ -575,6 +575,54 @@ TEST(Prepare, CompletedClaim_IsAnsweredUnread) {
   EXPECT_TRUE(IsPrepared(bare.PrepareUnread("a")));
 }
 
+TEST(Prepare, HostThatIsNotRead_LetsOnlyPreparedClaimsBeAnswered) {
+  Node node;
+  node.known.no_host = "NVIDIA's driver is not loaded";
+  EXPECT_TRUE(std::holds_alternative<FetchClaim>(node.PrepareUnread("a"))) << "meanwhile";
+  EXPECT_EQ(ErrorIn(node.PrepareStep(kChannel)), "NVIDIA's driver is not loaded");
+  EXPECT_TRUE(node.checkpoint.claims.empty());
+  node.known.no_host.clear();
+  ASSERT_TRUE(IsPrepared(node.PrepareAll(kChannel)));
+  node.known.no_host = "NVIDIA's driver is not loaded";
+  EXPECT_TRUE(IsPrepared(node.PrepareUnread("a")));
+}
+
+TEST(Prepare, OtherDriver_IsReadBeforeItsNumbersAreWritten) {
+  Node node;
+  node.known.other_driver = "NVIDIA's driver has changed";
+  EXPECT_EQ(ErrorIn(node.PrepareAll(kChannel)), "NVIDIA's driver has changed");
+  EXPECT_TRUE(node.specs.empty());
+  EXPECT_EQ(node.label, kDomain) << "so that the daemon starts meanwhile";
+  node.known.other_driver.clear();
+  ASSERT_TRUE(IsPrepared(node.PrepareAll(kChannel)));
+  node.specs.clear();
+  node.known.other_driver = "NVIDIA's driver has changed";
+  EXPECT_EQ(ErrorIn(node.PrepareStep(kChannel)), "NVIDIA's driver has changed");
+}
+
+TEST(Prepare, Restore_OfAClaimThatIsNotPreparedAnyMoreDoesNothing) {
+  Node node;
+  node.known.is_restore = true;
+  EXPECT_TRUE(std::holds_alternative<AnswerKubelet>(node.PrepareUnread("a")));
+  node.checkpoint.claims["a"] = StartedClaim(kChannel);
+  EXPECT_TRUE(GroupsIn(node.PrepareStep(kChannel)).empty());
+  node.known.is_restore = false;
+  ASSERT_TRUE(IsPrepared(node.PrepareAll(kChannel)));
+  node.known.is_restore = true;
+  node.specs.clear();
+  EXPECT_TRUE(IsPrepared(node.PrepareAll(kChannel)));
+  EXPECT_EQ(node.specs.size(), 1U);
+}
+
+TEST(Rule, CheckpointThatIsRebuilt_MakesAllClaimsWait) {
+  Node node;
+  node.specs["a"] = {};
+  node.known.rebuilding = "the checkpoint is rebuilt";
+  EXPECT_EQ(ErrorIn(node.PrepareStep(kChannel)), "the checkpoint is rebuilt");
+  EXPECT_EQ(ErrorIn(node.UnprepareStep("a")), "the checkpoint is rebuilt");
+  EXPECT_TRUE(Waits(node.UnprepareStep("a")));
+}
+
 TEST(Unprepare, Oracle3_NothingIsLeft) {
   Node node;
   ASSERT_TRUE(IsPrepared(node.PrepareAll(kChannel)));
@@ -718,7 +766,13 @@ TEST(Unprepare, REV3_N6_LabelMayStayForAWhile) {
   node.label = kDomain;
   EXPECT_TRUE(std::holds_alternative<UnlabelNode>(node.UnprepareStep("a")));
   node.known.keeps_label = true;
-  EXPECT_TRUE(std::holds_alternative<RemoveFromCheckpoint>(node.UnprepareStep("a")));
+  const ClaimStep removed = node.UnprepareStep("a");
+  ASSERT_TRUE(std::holds_alternative<RemoveFromCheckpoint>(removed));
+  EXPECT_TRUE(std::get<RemoveFromCheckpoint>(removed).keeps_label);
+  node.checkpoint.claims["a"].state = ClaimState::kStarted;
+  const ClaimStep aborted = node.UnprepareStep("a");
+  ASSERT_TRUE(std::holds_alternative<CheckpointAborted>(aborted));
+  EXPECT_TRUE(std::get<CheckpointAborted>(aborted).keeps_label);
 }
 
 TEST(Prepare, REV3_N6_LabelOfAnotherDomainThatNoClaimNeedsIsRemoved) {
