@@ -14,7 +14,7 @@
 
 #include "controller/api/types.h"
 #include "node/plugin/api/api_calls.h"
-#include "node/plugin/api/domain_cache.h"
+#include "node/plugin/api/plugin_api.h"
 #include "pkg/base/log.h"
 #include "pkg/base/system_random.h"
 #include "pkg/kube/cache/reflector.h"
@@ -27,32 +27,23 @@ namespace plugin {
 // User agent in the API server's audit log.
 inline constexpr std::string_view kProgram = "compute-domain-kubelet-plugin";
 
-class PluginApiClient {
+class PluginApiClient final : public PluginApi {
  public:
   // `on_change` is called on other threads. The arguments must outlive the client.
   PluginApiClient(kube::ClientConfig config, const std::string& node, const base::Clock& clock,
                   base::Logger& logger, std::function<void()> on_change);
-  ~PluginApiClient();
+  ~PluginApiClient() override;
 
-  const kube::ClientConfig& config() const { return session_.config(); }
-
-  // State as of the watches. Thread-safe. Null until the node is read.
-  const DomainCache& domains() const { return domains_; }
-  std::shared_ptr<const api::Node> node() const { return nodes_.Get({.name = node_name_}); }
-  // Empty until they are read.
-  std::optional<std::vector<kube::ObjectMeta>> slices() const;
-  // Returns the API version in which the server serves slices and claims.
-  SliceApi dra_version() const { return dra_version_; }
-
-  // Watches this clique instead of the earlier one. Returns false while that is forbidden.
-  bool WatchClique(const kube::ObjectKey& key);
-  // Returns whether the node is Ready in that clique. Empty until it is read.
-  std::optional<bool> IsReadyIn(const kube::ObjectKey& key) const;
-
-  // Runs a task on the thread of its queue, in order. Called by one thread. A task may block for
-  // one request. Tasks that have not started when the client is destroyed are dropped.
-  enum class Queue { kClaims, kReads, kNode, kSlices };
-  void Enqueue(Queue queue, kube::ApiSession::Task task) {
+  const DomainCache& domains() const override { return domains_; }
+  std::shared_ptr<const api::Node> node() const override {
+    return nodes_.Get({.name = node_name_});
+  }
+  std::optional<std::vector<kube::ObjectMeta>> slices() const override;
+  SliceApi dra_version() const override { return dra_version_; }
+  bool WatchClique(const kube::ObjectKey& key) override;
+  std::optional<bool> IsReadyIn(const kube::ObjectKey& key) const override;
+  // Each queue has its own thread.
+  void Enqueue(Queue queue, Task task) override {
     ++open_;
     session_.Post(static_cast<std::size_t>(queue),
                   [this, task = std::move(task)](http::Transport& transport) {
@@ -60,8 +51,7 @@ class PluginApiClient {
                     --open_;
                   });
   }
-  // Returns the number of tasks that have not ended.
-  int open() const { return open_; }
+  int open() const override { return open_; }
 
  private:
   struct SliceMeta {

@@ -12,7 +12,7 @@
 #include "node/cdi/files.h"
 #include "node/plugin/host/base_spec.h"
 #include "node/plugin/host/checkpoint_file.h"
-#include "node/plugin/host/domain_dirs.h"
+#include "node/plugin/host/file_disk.h"
 #include "pkg/base/file.h"
 #include "test/fixtures/in_folder.h"
 
@@ -35,6 +35,8 @@ class OnANode : public fixtures::InFolder {
   std::string Content(const std::string& name) const {
     return base::ReadFile(Path(name), 1U << 20U).value_or("");
   }
+
+  FileDisk disk_{{.folder = folder_, .config_template = Path("template")}};
 };
 
 TEST_F(OnANode, TheMajorOfACharacterDeviceIsFoundByItsWholeName) {
@@ -266,17 +268,17 @@ TEST(BaseSpec, WithTheHookNamesOfLibrariesAreItsWork) {
 
 TEST_F(OnANode, ADomainsFolderIsMadeWithItsTemplateThatAllMayRead) {
   Put("template", "A={{ .B }}\n");
-  EXPECT_FALSE(HasDomainFolder(folder_, kDomain));
-  ASSERT_TRUE(MakeDomainFolder(folder_, kDomain, Path("template")));
-  EXPECT_TRUE(HasDomainFolder(folder_, kDomain));
+  EXPECT_FALSE(disk_.HasFolder(kDomain));
+  ASSERT_TRUE(disk_.MakeFolder(kDomain));
+  EXPECT_TRUE(disk_.HasFolder(kDomain));
   const std::string path = Path("domains/" + std::string(kDomain) + "/imexd.cfg.tmpl");
   struct stat info = {};
   ASSERT_EQ(::stat(path.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777U, 0644U);
   fs::create_directories(Path("domains/stray"));
-  EXPECT_EQ(DomainFolders(folder_).value(), std::vector<std::string>{kDomain});
-  ASSERT_TRUE(RemoveDomainFolder(folder_, kDomain));
-  EXPECT_TRUE(DomainFolders(folder_)->empty());
+  EXPECT_EQ(disk_.Folders().value(), std::vector<std::string>{kDomain});
+  ASSERT_TRUE(disk_.RemoveFolder(kDomain));
+  EXPECT_TRUE(disk_.Folders()->empty());
   EXPECT_TRUE(fs::exists(Path("domains/stray")));
 }
 
@@ -288,17 +290,17 @@ TEST_F(OnANode, ALinkInADomainsFolderIsNotFollowed) {
   fs::create_directories(Path(folder));
   fs::create_symlink(Path("secret"), Path(folder + "/imexd.cfg.tmpl"));
   fs::create_symlink(Path("secret"), Path(folder + "/.imexd.cfg.tmpl.cdom-half"));
-  EXPECT_FALSE(HasDomainFolder(folder_, kDomain));
-  ASSERT_TRUE(MakeDomainFolder(folder_, kDomain, Path("template")));
+  EXPECT_FALSE(disk_.HasFolder(kDomain));
+  ASSERT_TRUE(disk_.MakeFolder(kDomain));
   EXPECT_EQ(Content("secret"), "kept");
   EXPECT_EQ(Content(folder + "/imexd.cfg.tmpl"), "new");
   fs::create_directory_symlink(folder_, Path(folder + "/up"));
-  ASSERT_TRUE(RemoveDomainFolder(folder_, kDomain));
+  ASSERT_TRUE(disk_.RemoveFolder(kDomain));
   EXPECT_EQ(Content("secret"), "kept");
 }
 
 TEST_F(OnANode, ATemplateThatIsMissingIsSaidWithItsFlag) {
-  const auto made = MakeDomainFolder(folder_, kDomain, Path("none"));
+  const auto made = disk_.MakeFolder(kDomain);
   ASSERT_FALSE(made);
   EXPECT_NE(made.error().message.find("--config-template"), std::string::npos);
 }
@@ -322,16 +324,19 @@ Checkpoint With(const std::string& uid) {
 
 TEST_F(OnANode, WhatIsNotedIsThereForTheNext) {
   {
-    CheckpointFile checkpoint_file(folder_, "boot");
+    CheckpointFile checkpoint_file(disk_, "boot");
     ASSERT_TRUE(checkpoint_file.Lock());
     EXPECT_EQ(checkpoint_file.resumed().from, Resumed::From::kNothing);
     ASSERT_TRUE(checkpoint_file.Save(With("a")));
+    checkpoint_file.Unlock();
   }
-  CheckpointFile next(folder_, "boot");
+  FileDisk same({.folder = folder_});
+  CheckpointFile next(same, "boot");
   ASSERT_TRUE(next.Lock());
   EXPECT_EQ(next.resumed().from, Resumed::From::kThisBoot);
   EXPECT_TRUE(next.checkpoint().claims.contains("a"));
-  CheckpointFile after_boot(folder_, "another");
+  FileDisk again({.folder = folder_});
+  CheckpointFile after_boot(again, "another");
   next.Unlock();
   ASSERT_TRUE(after_boot.Lock());
   EXPECT_EQ(after_boot.resumed().from, Resumed::From::kOtherBoot);
@@ -339,8 +344,9 @@ TEST_F(OnANode, WhatIsNotedIsThereForTheNext) {
 }
 
 TEST_F(OnANode, OneOfTwoInstancesWaitsAndThenSeesWhatTheOtherHasNoted) {
-  CheckpointFile one(folder_, "boot");
-  CheckpointFile other(folder_, "boot");
+  FileDisk same({.folder = folder_});
+  CheckpointFile one(disk_, "boot");
+  CheckpointFile other(same, "boot");
   ASSERT_TRUE(other.Lock());
   other.Unlock();
   ASSERT_TRUE(one.Lock());
@@ -355,7 +361,7 @@ TEST_F(OnANode, OneOfTwoInstancesWaitsAndThenSeesWhatTheOtherHasNoted) {
 
 TEST_F(OnANode, H8_ATornCheckpointIsAValue) {
   Put("checkpoint.json", R"({"checksum":1,)");
-  CheckpointFile checkpoint_file(folder_, "boot");
+  CheckpointFile checkpoint_file(disk_, "boot");
   ASSERT_TRUE(checkpoint_file.Lock());
   EXPECT_EQ(checkpoint_file.resumed().from, Resumed::From::kUnreadable);
   ASSERT_TRUE(checkpoint_file.Save(With("a")));
@@ -363,7 +369,7 @@ TEST_F(OnANode, H8_ATornCheckpointIsAValue) {
 }
 
 TEST_F(OnANode, REV4_Y2_CheckpointThatWouldBeUnreadable_LeavesTheFile) {
-  CheckpointFile checkpoint_file(folder_, "boot");
+  CheckpointFile checkpoint_file(disk_, "boot");
   ASSERT_TRUE(checkpoint_file.Lock());
   ASSERT_TRUE(checkpoint_file.Save(With("a")));
   const std::string before = Content("checkpoint.json");
@@ -379,7 +385,7 @@ TEST_F(OnANode, REV4_Y2_CheckpointThatWouldBeUnreadable_LeavesTheFile) {
 TEST_F(OnANode, REV4_Y2_FileWithADamagedEntry_IsCopied) {
   const std::string text = Encode({.claims = {{"a", {.groups = {{.devices = {{.name = ""}}}}}}}});
   Put("checkpoint.json", text);
-  CheckpointFile checkpoint_file(folder_, "boot");
+  CheckpointFile checkpoint_file(disk_, "boot");
   ASSERT_TRUE(checkpoint_file.Lock());
   EXPECT_EQ(checkpoint_file.resumed().from, Resumed::From::kThisBoot);
   ASSERT_TRUE(checkpoint_file.Save(checkpoint_file.checkpoint()));
@@ -389,7 +395,7 @@ TEST_F(OnANode, REV4_Y2_FileWithADamagedEntry_IsCopied) {
 
 TEST_F(OnANode, REV4_Y3_FileThatIsTooLarge_IsUnreadable) {
   Put("checkpoint.json", std::string(kCheckpointBytesMax + 1, ' '));
-  CheckpointFile checkpoint_file(folder_, "boot");
+  CheckpointFile checkpoint_file(disk_, "boot");
   ASSERT_TRUE(checkpoint_file.Lock()) << "else the plugin would end again and again";
   EXPECT_EQ(checkpoint_file.resumed().from, Resumed::From::kUnreadable);
   EXPECT_NE(checkpoint_file.resumed().why.find("larger than"), std::string::npos);

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "node/plugin/loop/plugin_state.h"
 #include "pkg/kube/runtime/api_session.h"
@@ -30,12 +31,15 @@ class ApiConnection {
   TimePoint next() const { return config_.next(); }
   // Drops what is in flight.
   void Close();
+  // Returns the configuration of the API in the state. Empty if there is none.
+  const std::optional<kube::ClientConfig>& used() const { return used_; }
 
  private:
   PluginState& state_;
   kube::ConfigLoader config_;
   const std::function<void()> on_change_;
-  std::unique_ptr<PluginApiClient> earlier_;  // Null if it has nothing in flight.
+  std::optional<kube::ClientConfig> used_ = {};  // Of the API in the state.
+  std::unique_ptr<PluginApi> earlier_;           // Null if it has nothing in flight.
 };
 
 }  // namespace plugin

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "node/plugin/api/api_client.h"
 #include "pkg/base/testing/manual_clock.h"
 #include "pkg/base/testing/wait_until.h"
 #include "pkg/http/testing/fake_credentials.h"
@@ -64,7 +65,7 @@ class ApiConnectionTest : public testing::Test {
 
 TEST_F(ApiConnectionTest, REV4_Y13_RotatedCa_IsUsedWithinAMinute) {
   connection_.Turn();
-  const PluginApiClient* const first = state_.api.get();
+  const PluginApi* const first = state_.api.get();
   ASSERT_NE(first, nullptr);
   clock_.Advance(std::chrono::minutes(1));
   connection_.Turn();
@@ -72,16 +73,16 @@ TEST_F(ApiConnectionTest, REV4_Y13_RotatedCa_IsUsedWithinAMinute) {
   ca_ = "new";
   clock_.Advance(std::chrono::seconds(59));
   connection_.Turn();
-  EXPECT_EQ(state_.api->config().endpoint.ca_pem, "old");
+  EXPECT_EQ(connection_.used()->endpoint.ca_pem, "old");
   clock_.Advance(std::chrono::seconds(1));
   connection_.Turn();
-  EXPECT_EQ(state_.api->config().endpoint.ca_pem, "new");
+  EXPECT_EQ(connection_.used()->endpoint.ca_pem, "new");
 }
 
 TEST_F(ApiConnectionTest, REV4_Y13_RequestInFlight_EndsOnTheEarlierConnection) {
   connection_.Turn();
   std::optional<bool> answered;
-  state_.api->Enqueue(PluginApiClient::Queue::kReads, [&](http::Transport& transport) {
+  state_.api->Enqueue(PluginApi::Queue::kReads, [&](http::Transport& transport) {
     const bool done =
         transport.Send({.path = "/version", .timeout = std::chrono::minutes(10)}).has_value();
     tasks_.Post([&, done] { answered = done; });
@@ -91,7 +92,7 @@ TEST_F(ApiConnectionTest, REV4_Y13_RequestInFlight_EndsOnTheEarlierConnection) {
   url_ = "http://127.0.0.1:1";
   clock_.Advance(std::chrono::minutes(1));
   connection_.Turn();
-  EXPECT_EQ(state_.api->config().endpoint.url, url_);
+  EXPECT_EQ(connection_.used()->endpoint.url, url_);
   connection_.Turn();
   EXPECT_EQ(closed_, 0) << "the watches go on meanwhile";
   may_answer_.count_down();

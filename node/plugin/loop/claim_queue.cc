@@ -1,11 +1,9 @@
 #include "node/plugin/loop/claim_queue.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <utility>
 
 #include "node/cdi/files.h"
-#include "node/plugin/host/domain_dirs.h"
 #include "pkg/base/overload.h"
 #include "pkg/json/utf8.h"
 
@@ -124,12 +122,10 @@ void ClaimQueue::RestoreLost() {
 bool ClaimQueue::HasLost(const std::string& uid, const CheckpointClaim& entry) const {
   const bool is_known = cdi::IsFileSafe(uid) && !entry.name.empty() && !entry.ns.empty();
   if (entry.state != ClaimState::kCompleted || !is_known) return false;
-  std::error_code ignored;
-  const std::string file = state_.settings.cdi_folder + "/" + cdi::ClaimFile(uid);
-  if (NamesCdiDevices(entry) && !std::filesystem::exists(file, ignored)) return true;
+  if (NamesCdiDevices(entry) && !state_.disk->HasSpec(uid)) return true;
   const auto use = UseOf(entry);
   return use && use->type == DeviceType::kDaemon && IsUid(use->domain) &&
-         !HasDomainFolder(state_.self.folder, use->domain);
+         !state_.disk->HasFolder(use->domain);
 }
 
 void ClaimQueue::AnswerAll(const std::string& error) {
@@ -189,9 +185,10 @@ ClaimStep ClaimQueue::Decide(const ClaimRequest& request, const NodeObservation&
   const std::string& uid = request.name.uid;
   const Checkpoint& checkpoint = state_.checkpoint_file.checkpoint();
   if (request.operation == Operation::kUnprepare) {
-    return Unprepare(state_.self, uid, checkpoint, observed);
+    return state_.rules.unprepare(state_.self, uid, checkpoint, observed);
   }
-  return Prepare(state_.self, uid, request.claim ? &*request.claim : nullptr, checkpoint, observed);
+  return state_.rules.prepare(state_.self, uid, request.claim ? &*request.claim : nullptr,
+                              checkpoint, observed);
 }
 
 bool ClaimQueue::KeepsLabel(const ClaimRequest& request) const {
@@ -223,7 +220,7 @@ NodeObservation ClaimQueue::Observe(const ClaimRequest& request) const {
   }
   observed.keeps_label = request.operation == Operation::kUnprepare && KeepsLabel(request);
   if (observed.node_read) observed.node_domain = state_.node->domain;
-  const auto spec = cdi::ReadClaim(state_.settings.cdi_folder, request.name.uid);
+  const auto spec = state_.disk->ReadSpec(request.name.uid);
   // An unreadable file exists, and must be replaced.
   observed.has_spec = !spec || *spec;
   if (spec) observed.spec = *spec;
@@ -250,7 +247,7 @@ void ClaimQueue::ObserveDaemonFiles(const ClaimRequest& request, NodeObservation
   }
   if (!use || use->type != DeviceType::kDaemon || !IsUid(use->domain)) return;
   observed.has_driver_spec = has_driver_spec_;
-  observed.has_folder = HasDomainFolder(state_.self.folder, use->domain);
+  observed.has_folder = state_.disk->HasFolder(use->domain);
 }
 
 bool ClaimQueue::NeedsReadiness(const ClaimRequest& request,
@@ -276,8 +273,8 @@ void ClaimQueue::FetchClaimOf(ClaimRequest& request) {
   request.asking = true;
   const SliceApi version = state_.api->dra_version();
   const kube::ObjectKey key = {.ns = request.name.ns, .name = request.name.name};
-  state_.api->Enqueue(PluginApiClient::Queue::kClaims, [this, &request, version,
-                                                        key](http::Transport& transport) {
+  state_.api->Enqueue(PluginApi::Queue::kClaims, [this, &request, version,
+                                                  key](http::Transport& transport) {
     auto claim = ReadClaim(transport, version, key, request.name.uid);
     state_.tasks.Post([this, &request, claim = std::move(claim)] {
       request.asking = false;
@@ -298,7 +295,7 @@ void ClaimQueue::FetchClaimOf(ClaimRequest& request) {
 // UID was assigned when it was created.
 void ClaimQueue::FetchDomain(ClaimRequest& request, const std::string& domain) {
   request.asking = true;
-  state_.api->Enqueue(PluginApiClient::Queue::kReads,
+  state_.api->Enqueue(PluginApi::Queue::kReads,
                       [this, &request, domain, ns = request.name.ns](http::Transport& transport) {
                         const auto found = ReadDomains(transport, ns);
                         state_.tasks.Post([&request, domain, found] {
@@ -310,7 +307,6 @@ void ClaimQueue::FetchDomain(ClaimRequest& request, const std::string& domain) {
 
 Result<void> ClaimQueue::Execute(ClaimRequest& request, const ClaimStep& step) {
   const std::string& uid = request.name.uid;
-  const std::string& cdi_folder = state_.settings.cdi_folder;
   const auto save = [&](const auto& change) {
     Checkpoint next = state_.checkpoint_file.checkpoint();
     change(next.claims);
@@ -320,14 +316,9 @@ Result<void> ClaimQueue::Execute(ClaimRequest& request, const ClaimStep& step) {
       base::Overload{
           [&](const LabelNode& label) { return ChangeLabel(request, {.to = label.domain}); },
           [&](const UnlabelNode& label) { return ChangeLabel(request, {.from = label.domain}); },
-          [&](const CreateDomainFolder& create) {
-            return MakeDomainFolder(state_.self.folder, create.domain,
-                                    state_.settings.config_template);
-          },
-          [&](const WriteSpec& write) {
-            return cdi::ReplaceFile(cdi_folder, cdi::ClaimFile(uid), cdi::Render(write.spec));
-          },
-          [&](const RemoveSpec&) { return cdi::Remove(cdi_folder, cdi::ClaimFile(uid)); },
+          [&](const CreateDomainFolder& create) { return state_.disk->MakeFolder(create.domain); },
+          [&](const WriteSpec& write) { return state_.disk->WriteSpec(uid, write.spec); },
+          [&](const RemoveSpec&) { return state_.disk->RemoveSpec(uid); },
           [&](const FetchClaim&) {
             FetchClaimOf(request);
             return Result<void>();

@@ -8,7 +8,8 @@
 #include <stop_token>
 
 #include "node/cdi/files.h"
-#include "node/plugin/host/domain_dirs.h"
+#include "node/plugin/api/api_client.h"
+#include "node/plugin/host/file_disk.h"
 #include "pkg/base/rfc3339.h"
 #include "pkg/base/testing/manual_clock.h"
 #include "pkg/base/testing/wait_until.h"
@@ -136,7 +137,7 @@ TEST_F(ClaimQueueTest, REV4_P11_PreparedDaemon_IsAnsweredOnceAllItsFilesExist) {
   static_cast<void>(queue_->Turn());
   ASSERT_TRUE(answers_);
   EXPECT_EQ(answers_->at(kUid).error, "");
-  EXPECT_TRUE(HasDomainFolder(settings_.Folder(), kDomain));
+  EXPECT_TRUE(state_->disk->HasFolder(kDomain));
 }
 
 TEST_F(ClaimQueueTest, REV4_P11_LostFolderOfAPreparedDaemon_ComesBackThoughNobodyAsks) {
@@ -145,13 +146,13 @@ TEST_F(ClaimQueueTest, REV4_P11_LostFolderOfAPreparedDaemon_ComesBackThoughNobod
   Note(DeviceType::kDaemon, {"k=1"});
   PutSpec();
   static_cast<void>(queue_->Turn());
-  ASSERT_TRUE(HasDomainFolder(settings_.Folder(), kDomain));
+  ASSERT_TRUE(state_->disk->HasFolder(kDomain));
   fs::remove_all(settings_.Folder() + "/domains");
-  ASSERT_FALSE(HasDomainFolder(settings_.Folder(), kDomain));
+  ASSERT_FALSE(state_->disk->HasFolder(kDomain));
   EXPECT_LE(queue_->Turn(), clock_.Now() + std::chrono::seconds(5));
   clock_.Advance(std::chrono::seconds(5));
   static_cast<void>(queue_->Turn());
-  EXPECT_TRUE(HasDomainFolder(settings_.Folder(), kDomain));
+  EXPECT_TRUE(state_->disk->HasFolder(kDomain));
   EXPECT_EQ(log_.Count("Restored the files of a claim"), 2U);
   clock_.Advance(std::chrono::seconds(5));
   static_cast<void>(queue_->Turn());
@@ -383,7 +384,8 @@ TEST_F(ClaimQueueTest, H8_NothingIsDecidedByACheckpointThatCannotBeRead) {
 }
 
 TEST_F(ClaimQueueTest, AnotherInstanceThatIsAtWorkIsWaitedFor) {
-  CheckpointFile other(settings_.Folder(), "boot");
+  FileDisk same({.folder = settings_.Folder()});
+  CheckpointFile other(same, "boot");
   ASSERT_TRUE(other.Lock());
   Ask(Operation::kUnprepare);
   EXPECT_LT(queue_->Turn(), clock_.Now() + std::chrono::seconds(1));

@@ -62,7 +62,7 @@ bool DomainReadiness::BeginPoll(TimePoint next) {
 // NVIDIA's roles allow a plugin to read cliques, but not to watch them.
 void DomainReadiness::PollClique(const std::string& domain) {
   if (!BeginPoll(poll_next_)) return;
-  state_.api->Enqueue(PluginApiClient::Queue::kReads,
+  state_.api->Enqueue(PluginApi::Queue::kReads,
                       [this, key = CliqueKey(domain), domain](http::Transport& transport) {
                         const auto is_ready = ReadIsReady(transport, key, state_.settings.node);
                         state_.tasks.Post([this, domain, is_ready] {
@@ -75,7 +75,8 @@ void DomainReadiness::PollClique(const std::string& domain) {
 
 void DomainReadiness::PollHost() {
   if (!BeginPoll(poll_next_)) return;
-  imex_poller_.Post([this](const std::stop_token& stop) {
+  if (imex_poller_ == nullptr) imex_poller_ = std::make_unique<base::SerialExecutor>();
+  imex_poller_->Post([this](const std::stop_token& stop) {
     const base::Program program = {.path = "/usr/sbin/chroot",
                                    .arguments = {state_.settings.driver_root, "nvidia-imex-ctl",
                                                  "-q", "--u=" + state_.settings.imex_socket},

@@ -3,6 +3,7 @@
 // Used by the deciding thread.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "node/plugin/loop/plugin_state.h"
@@ -42,8 +43,9 @@ class DomainReadiness {
   TimePoint poll_next_ = {};
   base::Backoff backoff_;
   bool polling_ = false;
-  bool polled_ = false;               // The last answer.
-  base::SerialExecutor imex_poller_;  // Polls the host's IMEX.
+  bool polled_ = false;  // The last answer.
+  // Polls the host's IMEX. Null until that is asked for.
+  std::unique_ptr<base::SerialExecutor> imex_poller_ = {};
 };
 
 }  // namespace plugin

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "node/cdi/files.h"
-#include "node/plugin/host/domain_dirs.h"
 #include "pkg/kube/client/patch_by_put.h"
 
 namespace plugin {
@@ -91,8 +89,8 @@ TimePoint GarbageCollector::Turn() {
 }
 
 Result<NodeResidue> GarbageCollector::FindResidue() const {
-  NodeResidue residue = {.specs = TRY(cdi::ClaimsIn(state_.settings.cdi_folder)),
-                         .folders = TRY(DomainFolders(state_.self.folder)),
+  NodeResidue residue = {.specs = TRY(state_.disk->Specs()),
+                         .folders = TRY(state_.disk->Folders()),
                          .node_domain = state_.node->domain,
                          .now = state_.clock.Wall()};
   for (const std::string& domain : UsedDomains(state_.checkpoint_file.checkpoint())) {
@@ -105,7 +103,7 @@ Result<NodeResidue> GarbageCollector::FindResidue() const {
 }
 
 GarbagePlan GarbageCollector::Find(const NodeResidue& residue) const {
-  return FindGarbage(state_.self, state_.checkpoint_file.checkpoint(), residue);
+  return state_.rules.find_garbage(state_.self, state_.checkpoint_file.checkpoint(), residue);
 }
 
 bool GarbageCollector::HasUnknownDomains(const NodeResidue& residue) const {
@@ -119,7 +117,7 @@ bool GarbageCollector::HasUnknownDomains(const NodeResidue& residue) const {
 // read: a later folder may belong to a domain that is newer than the answer.
 void GarbageCollector::CheckDomains(std::vector<std::string> folders) {
   asking_ = true;
-  state_.api->Enqueue(PluginApiClient::Queue::kReads,
+  state_.api->Enqueue(PluginApi::Queue::kReads,
                       [this, folders = std::move(folders)](http::Transport& transport) {
                         auto found = ReadDomains(transport, "");
                         state_.tasks.Post([this, folders, found = std::move(found)] {
@@ -176,11 +174,11 @@ void GarbageCollector::PutLabelBack(const std::string& domain) {
 
 Result<void> GarbageCollector::Remove(const GarbagePlan& garbage) {
   for (const std::string& uid : garbage.remove_specs) {
-    TRY(cdi::Remove(state_.settings.cdi_folder, cdi::ClaimFile(uid)));
+    TRY(state_.disk->RemoveSpec(uid));
     state_.logger.Info("Deleted a CDI file of a claim that is not prepared", {{"uid", uid}});
   }
   for (const std::string& domain : garbage.remove_folders) {
-    TRY(RemoveDomainFolder(state_.self.folder, domain));
+    TRY(state_.disk->RemoveFolder(domain));
     state_.logger.Info("Deleted the folder of a deleted domain", {{"uid", domain}});
   }
   if (garbage.forget.empty()) return {};
@@ -194,12 +192,11 @@ void GarbageCollector::LookUpClaim(const std::string& uid) {
   if (it == state_.checkpoint_file.checkpoint().claims.end() || it->second.ns.empty()) return;
   const kubelet::ClaimName claim = {.ns = it->second.ns, .uid = uid, .name = it->second.name};
   const SliceApi version = state_.api->dra_version();
-  state_.api->Enqueue(
-      PluginApiClient::Queue::kReads, [this, claim, version](http::Transport& transport) {
-        const auto exists =
-            ClaimExists(transport, version, {.ns = claim.ns, .name = claim.name}, claim.uid);
-        if (exists) state_.tasks.Post([this, claim, exists = *exists] { OnLookUp(claim, exists); });
-      });
+  state_.api->Enqueue(PluginApi::Queue::kReads, [this, claim, version](http::Transport& transport) {
+    const auto exists =
+        ClaimExists(transport, version, {.ns = claim.ns, .name = claim.name}, claim.uid);
+    if (exists) state_.tasks.Post([this, claim, exists = *exists] { OnLookUp(claim, exists); });
+  });
 }
 
 void GarbageCollector::OnLookUp(const kubelet::ClaimName& claim, bool exists) {
@@ -227,7 +224,7 @@ void GarbageCollector::OnLookUp(const kubelet::ClaimName& claim, bool exists) {
 void GarbageCollector::Rebuild() {
   asking_ = true;
   const SliceApi version = state_.api->dra_version();
-  state_.api->Enqueue(PluginApiClient::Queue::kReads, [this, version](http::Transport& transport) {
+  state_.api->Enqueue(PluginApi::Queue::kReads, [this, version](http::Transport& transport) {
     auto claims = ReadClaimsOf(transport, version, state_.settings.node);
     state_.tasks.Post([this, claims = std::move(claims)] {
       asking_ = false;
@@ -240,7 +237,7 @@ void GarbageCollector::Rebuild() {
       if (!residue) return TryLater(residue.error());
       if (auto locked = state_.checkpoint_file.Lock(); !locked) return TryLater(locked.error());
       const auto saved =
-          state_.Save(plugin::Rebuild(state_.self, state_.boot_id, *claims, *residue));
+          state_.Save(state_.rules.rebuild(state_.self, state_.boot_id, *claims, *residue));
       state_.checkpoint_file.Unlock();
       if (!saved) return TryLater(saved.error());
       next_ = {};

@@ -7,7 +7,6 @@
 #include "node/cdi/files.h"
 #include "node/nvml/fabric.h"
 #include "node/plugin/host/base_spec.h"
-#include "node/plugin/host/domain_dirs.h"
 #include "node/plugin/rules/claim_devices.h"
 #include "pkg/base/capabilities.h"
 #include "pkg/base/rfc3339.h"
@@ -158,7 +157,7 @@ Result<void> HostWatcher::TakeOver(const Read& read) {
   // Writes only a changed spec: a container runtime then reads all CDI specs again.
   state_.driver_spec = read.base_spec;
   if (!state_.HasDriverSpec()) {
-    TRY(cdi::ReplaceFile(state_.settings.cdi_folder, std::string(cdi::kBaseFile), read.base_spec));
+    TRY(state_.disk->WriteDriverSpec(read.base_spec));
   }
   state_.driver_mark = read.mark;
   state_.is_host_outdated = false;
@@ -181,13 +180,12 @@ Result<void> HostWatcher::TakeOver(const Read& read) {
 }
 
 Result<void> HostWatcher::RenumberClaims() {
-  const std::string& folder = state_.settings.cdi_folder;
-  for (const std::string& uid : TRY(cdi::ClaimsIn(folder))) {
-    const auto spec = cdi::ReadClaim(folder, uid);
+  for (const std::string& uid : TRY(state_.disk->Specs())) {
+    const auto spec = state_.disk->ReadSpec(uid);
     if (!spec || !*spec) continue;  // An unreadable file is replaced when its claim is prepared.
     cdi::Spec numbered = WithDeviceNumbers(state_.self, **spec);
     if (numbered == **spec) continue;
-    TRY(cdi::ReplaceFile(folder, cdi::ClaimFile(uid), cdi::Render(numbered)));
+    TRY(state_.disk->WriteSpec(uid, numbered));
     state_.logger.Info("Renumbered the devices of a claim", {{"uid", uid}});
   }
   return {};

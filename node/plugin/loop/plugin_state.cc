@@ -3,17 +3,16 @@
 #include <utility>
 
 #include "node/cdi/files.h"
-#include "pkg/base/file.h"
 
 namespace plugin {
 
 using base::Result;
 
 bool PluginState::HasDriverSpec() const {
-  const std::string path = settings.cdi_folder + "/" + std::string(cdi::kBaseFile);
-  const auto text = base::ReadFile(path, kDriverSpecMax);
+  const auto text = disk->ReadDriverSpec();
   if (!text) return false;
-  return driver_spec.empty() ? cdi::Parse(*text, path).has_value() : *text == driver_spec;
+  return driver_spec.empty() ? cdi::Parse(*text, std::string(cdi::kBaseFile)).has_value()
+                             : *text == driver_spec;
 }
 
 bool PluginState::NoticeOtherDriver() {
@@ -40,7 +39,7 @@ void PluginState::LookAtNode() {
 void PluginState::ChangeNodeLabel(LabelChange change,
                                   std::function<void(const Result<void>&)> done) {
   node_writing = true;
-  api->Enqueue(PluginApiClient::Queue::kNode,
+  api->Enqueue(PluginApi::Queue::kNode,
                [this, change = std::move(change), seen = *node, may_patch = may_patch_node,
                 done = std::move(done)](http::Transport& transport) mutable {
                  auto changed = ChangeLabel(transport, settings.node, seen, change, may_patch);

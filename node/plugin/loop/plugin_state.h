@@ -9,19 +9,19 @@
 #include <optional>
 #include <string>
 
-#include "node/plugin/api/api_client.h"
+#include "node/plugin/api/api_calls.h"
+#include "node/plugin/api/plugin_api.h"
 #include "node/plugin/host/checkpoint_file.h"
+#include "node/plugin/host/file_disk.h"
 #include "node/plugin/host/host.h"
 #include "node/plugin/loop/metrics.h"
-#include "node/plugin/rules/prepare.h"
+#include "node/plugin/rules/rules.h"
 #include "node/plugin/settings.h"
 #include "pkg/base/clock.h"
 #include "pkg/base/log.h"
 #include "pkg/base/task_queue.h"
 
 namespace plugin {
-
-inline constexpr std::size_t kDriverSpecMax = std::size_t{4} << 20U;
 
 struct PluginState {
   const Settings& settings;
@@ -31,7 +31,12 @@ struct PluginState {
   Metrics& metrics;
   const std::string boot_id;
 
-  CheckpointFile checkpoint_file{settings.Folder(), boot_id};
+  std::unique_ptr<NodeDisk> disk =
+      std::make_unique<FileDisk>(DiskPaths{.folder = settings.Folder(),
+                                           .cdi_folder = settings.cdi_folder,
+                                           .config_template = settings.config_template});
+  const Rules rules = {};
+  CheckpointFile checkpoint_file{*disk, boot_id, rules.resume};
   NodeIdentity self = {};
   // Empty until the host is read.
   std::optional<Host> host = {};
@@ -42,7 +47,7 @@ struct PluginState {
       {};  // Why the host is not read, or what is wrong with it now. Empty if all is well.
   bool is_host_lost = false;  // The driver was read once, and the last read of it failed.
   std::optional<DeviceError> device_error = {};
-  std::unique_ptr<PluginApiClient> api = {};  // Null until the client configuration is loaded.
+  std::unique_ptr<PluginApi> api = {};  // Null until the client configuration is loaded.
   // As of the watch or of this plugin's last write, whichever is later.
   std::optional<api::Node> node = {};
   bool node_writing = false;

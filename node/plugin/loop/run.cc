@@ -10,7 +10,7 @@
 #include "controller/api/names.h"
 #include "node/cdi/files.h"
 #include "node/kubelet/service.h"
-#include "node/plugin/host/domain_dirs.h"
+#include "node/plugin/host/file_disk.h"
 #include "node/plugin/loop/api_connection.h"
 #include "node/plugin/loop/claim_queue.h"
 #include "node/plugin/loop/device_health.h"
@@ -205,8 +205,8 @@ Result<void> PluginProcess::Prepare() {
     return is_leaving_ || (service_ != nullptr && service_->IsSuperseded());
   };
   state_.has_elder = [this] { return service_ != nullptr && service_->HasElder(); };
-  TRY(MakeFolder(settings_.Folder() + "/domains"));
-  TRY(MakeFolder(settings_.cdi_folder));
+  TRY(MakeFolders(settings_.Folder() + "/domains"));
+  TRY(MakeFolders(settings_.cdi_folder));
   TRY(cdi::RemoveHalves(settings_.cdi_folder));
   return cdi::RemoveHalves(settings_.Folder());
 }

@@ -59,8 +59,8 @@ void SlicePublisher::Write(const ResourceSlice& slice, std::string text,
   writing_ = true;
   const SliceApi api = state_.api->dra_version();
   state_.api->Enqueue(
-      PluginApiClient::Queue::kSlices, [this, slice, api, text = std::move(text),
-                                        found = std::move(found)](http::Transport& transport) {
+      PluginApi::Queue::kSlices, [this, slice, api, text = std::move(text),
+                                  found = std::move(found)](http::Transport& transport) {
         const auto written = WriteSlice(transport, slice, api, found);
         state_.tasks.Post([this, written, text] {
           writing_ = false;

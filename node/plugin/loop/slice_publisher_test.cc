@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "node/plugin/api/api_client.h"
 #include "pkg/base/testing/manual_clock.h"
 #include "pkg/base/testing/wait_until.h"
 #include "pkg/http/testing/fake_credentials.h"

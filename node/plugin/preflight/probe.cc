@@ -10,8 +10,7 @@
 
 #include "node/nvml/library.h"
 #include "node/plugin/host/base_spec.h"
-#include "node/plugin/host/checkpoint_file.h"
-#include "node/plugin/host/domain_dirs.h"
+#include "node/plugin/host/file_disk.h"
 #include "node/plugin/host/host.h"
 #include "node/plugin/rules/checkpoint.h"
 #include "pkg/base/file.h"
@@ -101,7 +100,7 @@ void ProbeImex(const ProbeContext& context, NodeProbe& found) {
 }
 
 std::string CdiTrouble(const std::string& folder) {
-  if (auto made = MakeFolder(folder); !made) return made.error().message;
+  if (auto made = MakeFolders(folder); !made) return made.error().message;
   if (::access(folder.c_str(), W_OK) == 0) return {};
   return folder + " cannot be written: " + std::generic_category().message(errno);
 }

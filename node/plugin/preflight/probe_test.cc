@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "node/plugin/host/checkpoint_file.h"
+#include "node/plugin/host/file_disk.h"
 #include "node/plugin/rules/checkpoint.h"
 #include "pkg/base/testing/manual_clock.h"
 #include "test/fixtures/in_folder.h"

@@ -1,0 +1,69 @@
+// The plugin's folder, and the folder of CDI specs.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "node/plugin/host/node_disk.h"
+#include "pkg/base/open_file.h"
+#include "pkg/base/result.h"
+
+namespace plugin {
+
+// A larger checkpoint is unreadable. One of cdom has twice kStatusesMax at most: claims that are
+// prepared are in it twice. The reference driver's has all of each claim's status.
+inline constexpr std::size_t kCheckpointBytesMax = std::size_t{32} << 20U;
+// The last checkpoint in which an entry was damaged, as it was.
+inline constexpr std::string_view kCopyOfDamaged = "checkpoint.damaged.json";
+
+struct DiskPaths {
+  std::string folder = {};  // The plugin's.
+  std::string cdi_folder = {};
+  std::string config_template = {};  // Of IMEX.
+};
+
+// Does not follow links in a domain's folder.
+class FileDisk final : public NodeDisk {
+ public:
+  // REQUIRES: the folders exist.
+  explicit FileDisk(DiskPaths paths) : paths_(std::move(paths)) {}
+
+  base::Result<void> Lock() override;
+  void Unlock() override { lock_.reset(); }
+  base::Result<std::optional<CheckpointText>> ReadCheckpoint() override;
+  base::Result<void> WriteCheckpoint(const std::string& text) override;
+  void KeepDamaged(const std::string& text) override;
+  base::Result<std::vector<std::string>> Specs() const override;
+  bool HasSpec(const std::string& uid) const override;
+  base::Result<std::optional<cdi::Spec>> ReadSpec(const std::string& uid) const override;
+  base::Result<void> WriteSpec(const std::string& uid, const cdi::Spec& spec) override;
+  base::Result<void> RemoveSpec(const std::string& uid) override;
+  std::optional<std::string> ReadDriverSpec() const override;
+  base::Result<void> WriteDriverSpec(const std::string& text) override;
+  base::Result<std::vector<std::string>> Folders() const override;
+  bool HasFolder(const std::string& domain) const override;
+  base::Result<void> MakeFolder(const std::string& domain) override;
+  base::Result<void> RemoveFolder(const std::string& domain) override;
+
+ private:
+  std::string PathOf(const std::string& domain) const;
+
+  const DiskPaths paths_;
+  bool has_read_ = false;
+  struct ::stat read_ = {};  // stat() of the checkpoint when it was last read or written.
+  std::optional<base::OpenFile> lock_ = {};
+};
+
+// Creates the folder and its parents.
+base::Result<void> MakeFolders(const std::string& folder);
+
+// Copies the program into the plugin's folder, where the host can run it, and returns the path of
+// the copy. Returns kNotFound if there is no such program.
+base::Result<std::string> CopyProgram(const std::string& folder, const std::string& program);
+
+}  // namespace plugin
