@@ -200,7 +200,7 @@ json::View UnscheduledIn(json::View status) {
 }
 
 // Returns the scheduler's message. Empty if there is none.
-std::string SchedulerWords(json::View status) {
+std::string SchedulerMessage(json::View status) {
   const json::View condition = UnscheduledIn(status);
   if (condition.IsNull()) return "";
   return WithDetail(Text(condition["reason"]), condition["message"].AsString());
@@ -316,7 +316,7 @@ std::string_view LineThatTells(std::string_view log) {
 }
 
 std::string TroubleOf(json::View status) {
-  std::string trouble = SchedulerWords(status);
+  std::string trouble = SchedulerMessage(status);
   status["containerStatuses"].ForEach([&](json::View container) {
     const json::View waiting = container["state"]["waiting"];
     const std::string_view reason = waiting["reason"].AsString();
@@ -465,7 +465,7 @@ UserPod DecodeUserPod(std::string_view pod) {
   if (!object) return {};
   const std::string_view phase = (*object)["status"]["phase"].AsString();
   const json::View spec = (*object)["spec"];
-  UserPod decoded = {.unschedulable = SchedulerWords((*object)["status"]),
+  UserPod decoded = {.unschedulable = SchedulerMessage((*object)["status"]),
                      .has_started = !phase.empty() && phase != "Pending",
                      .lacks_device = LacksDevice((*object)["status"]),
                      .nodes = SelectionsOf(spec),

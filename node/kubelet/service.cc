@@ -227,9 +227,9 @@ class HealthStream final : public grpc::ServerWriteReactor<HealthList> {
   void Offer(const std::vector<DeviceHealth>& devices, bool again) {
     {
       const std::lock_guard lock(mutex_);
-      if (is_over_ || is_writing_ || (devices == told_ && !again)) return;
+      if (is_over_ || is_writing_ || (devices == sent_ && !again)) return;
       is_writing_ = true;
-      told_ = devices;
+      sent_ = devices;
       list_.Clear();
       for (const DeviceHealth& device : devices) Put(device, *list_.add_devices());
     }
@@ -263,7 +263,7 @@ class HealthStream final : public grpc::ServerWriteReactor<HealthList> {
   bool is_over_ = false;
   grpc::Status end_;
   bool is_writing_ = false;
-  std::vector<DeviceHealth> told_;
+  std::vector<DeviceHealth> sent_;
   HealthList list_;  // Unchanged while a write is in progress.
 };
 

@@ -10,7 +10,7 @@ import subprocess
 
 from cluster import REPO
 from namespaces import DRIVER
-from nvidias import FEATURE_GATES
+from nvidia_driver import FEATURE_GATES
 from process import Process
 
 CLIQUE_SIZE = 18

@@ -4,7 +4,7 @@ import json
 
 from actors import Api
 from objects import CLIQUE, as_list, domain, worker_pod
-from rights import Admin
+from permissions import Admin
 from waiting import eventually
 
 LABEL = "cdom.dev/domain"

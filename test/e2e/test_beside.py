@@ -14,7 +14,7 @@ from cluster import ACCOUNT, Setup
 from endpoint import Endpoint
 from hand_overs import hand_overs
 from namespaces import DRIVER, conditions
-from nvidias import install_crds
+from nvidia_driver import install_crds
 from objects import domain, workers
 from requests_of import READS, time_of
 from test_upgrades import serving, watched

@@ -8,7 +8,7 @@ from cluster import ACCOUNT
 from endpoint import Endpoint
 from objects import domain, workers
 from requests_of import answered
-from rights import CONTROLLER, DAEMON, LABEL, OTHERS, PLUGIN, Roles, rights_by, shipped_roles
+from permissions import CONTROLLER, DAEMON, LABEL, OTHERS, PLUGIN, Roles, rights_by, shipped_roles
 from waiting import eventually
 
 NOBODY = "0c6b2f0e-7b1d-4f39-8a55-3f3d0a4a9e10"

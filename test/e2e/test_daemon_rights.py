@@ -8,7 +8,7 @@ import json
 import pytest
 from cluster import REPO
 from process import Process
-from rights import DAEMON, LABEL, Roles, rights_by
+from permissions import DAEMON, LABEL, Roles, rights_by
 from waiting import eventually
 
 ACCOUNT = "system:serviceaccount:cdom-system:compute-domain-daemon-service-account"

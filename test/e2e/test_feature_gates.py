@@ -4,7 +4,7 @@ test_plugin_channels.py, and the daemons of test_imex_daemons.py have all these 
 
 from cluster import Setup
 from namespaces import DRIVER
-from nvidias import FEATURE_GATES, UNSUPPORTED_GATES, says_each_gate_once, shows_each_gate
+from nvidia_driver import FEATURE_GATES, UNSUPPORTED_GATES, says_each_gate_once, shows_each_gate
 from objects import domain, workers
 from waiting import eventually
 

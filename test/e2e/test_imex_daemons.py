@@ -18,7 +18,7 @@ from imex_daemons import Daemons
 from kustomizations import overlay
 from namespaces import DRIVER
 from network import own_network
-from nvidias import says_each_gate_once
+from nvidia_driver import says_each_gate_once
 from waiting import eventually
 
 

@@ -6,7 +6,7 @@ import pytest
 from cluster import REPO, Setup
 from kustomizations import beside_a_checkout
 from namespaces import Namespace
-from nvidias import FIXTURES, children, install_crds, write
+from nvidia_driver import FIXTURES, children, install_crds, write
 from objects import domain, workers
 from pages import NOT_RUN, PAGES, blocks, commands, reading, reason_not_to_run, run_commands
 from versions import needs_dra_v1

@@ -12,10 +12,10 @@ import urllib.error
 import pytest
 from cluster import REPO, Setup
 from namespaces import label_of
-from nvidias import FEATURE_GATES, UNSUPPORTED_GATES, says_each_gate_once, shows_each_gate
+from nvidia_driver import FEATURE_GATES, UNSUPPORTED_GATES, says_each_gate_once, shows_each_gate
 from objects import CLIQUE as CLIQUE_LABEL
 from plugin_process import CLIQUE, DRIVER, NODE, Domain, Plugin, is_given
-from rights import PLUGIN, rights_by
+from permissions import PLUGIN, rights_by
 from waiting import eventually
 
 CLUSTER = Setup(nodes=0)

@@ -12,7 +12,7 @@ from cluster import REPO
 from connection import Way
 from namespaces import Namespace
 from plugin_process import NODE, UNKNOWN_CLAIM, Domain, Plugin, is_given
-from rights import LABEL, PLUGIN, Roles, rights_by, was_refused
+from permissions import LABEL, PLUGIN, Roles, rights_by, was_refused
 from waiting import eventually
 
 ACCOUNT = "system:serviceaccount:cdom-system:cdom-kubelet-plugin"

@@ -7,7 +7,7 @@ import re
 import pytest
 from cluster import REPO, Setup
 from namespaces import DRIVER, conditions, is_ready
-from nvidias import FINALIZER, children, contract, install_crds, write
+from nvidia_driver import FINALIZER, children, contract, install_crds, write
 from objects import LABEL, domain, pod_on, workers
 from recorder import recording
 from waiting import eventually

@@ -17,7 +17,7 @@ def permissions(path, role):
 
 
 def test_nvidias_permissions_are_the_same_for_unit_tests_and_on_a_cluster():
-    rows = re.findall(r'\{"([a-z/]+)", \{([^}]*)\}\}', (FIXTURES / "nvidias_rights.h").read_text())
+    rows = re.findall(r'\{"([a-z/]+)", \{([^}]*)\}\}', (FIXTURES / "nvidia_permissions.h").read_text())
     of_units = {resource: re.findall(r'"([a-z]+)"', verbs) for resource, verbs in rows}
     assert len(of_units) == 8
     assert of_units == permissions("test/fixtures/nvidia/controller-permissions.yaml", "chart-controller")

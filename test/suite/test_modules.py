@@ -30,10 +30,10 @@ def test_a_module_of_another_part_runs_if_its_test_or_a_path_of_it_changed():
 
 def test_a_module_runs_if_a_file_changed_that_it_imports_and_no_module_that_always_runs():
     tried = [*of_pytest("e2e", 0, "always"), *of_pytest("e2e", 1, "first")]
-    texts = {"test/e2e/test_always.py": "from waiting import eventually\n", "test/e2e/test_first.py": "import pytest\nfrom rights import a\n",
-             "test/e2e/rights.py": "from waiting import eventually\nimport tokens\n", "test/e2e/tokens.py": "", "test/e2e/waiting.py": ""}
+    texts = {"test/e2e/test_always.py": "from waiting import eventually\n", "test/e2e/test_first.py": "import pytest\nfrom permissions import a\n",
+             "test/e2e/permissions.py": "from waiting import eventually\nimport tokens\n", "test/e2e/tokens.py": "", "test/e2e/waiting.py": ""}
     found = modules.helpers(tried, texts)
-    assert found == {"test/e2e/test_always.py": set(), "test/e2e/test_first.py": {"test/e2e/rights.py", "test/e2e/tokens.py"}}
+    assert found == {"test/e2e/test_always.py": set(), "test/e2e/test_first.py": {"test/e2e/permissions.py", "test/e2e/tokens.py"}}
     assert names(modules.choose(tried, {"test/e2e/tokens.py"}, 2, found)) == ["e2e: always", "e2e: first"]
     assert names(modules.choose(tried, {"test/e2e/waiting.py"}, 2, found)) == ["e2e: always"]
 

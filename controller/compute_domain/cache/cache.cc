@@ -55,7 +55,7 @@ Keys DomainsOf(const api::ResourceClaim& claim) {
 }
 
 // Key of claims that hold a channel but name no domain, or have no pod.
-constexpr const char* kUnrelatedClaims = "strays:";
+constexpr const char* kUnrelatedClaims = "unrelated:";
 
 // Returns the key of claims whose pods wait for a node. `uid` is the domain that they name.
 std::string WaitingKey(const kube::Uid& uid) { return "waiting:" + uid; }
@@ -229,7 +229,7 @@ void Cache::OnNode(const std::shared_ptr<const api::Node>& before,
   for (const kube::Uid& uid : uids) changed_(uid);
 }
 
-std::set<std::string> Cache::DomainsOn(const std::string& node) const {
+std::set<kube::Uid> Cache::DomainsOn(const std::string& node) const {
   std::set<std::string> uids;
   const std::string key = OnNodeKey(node);
   for (const auto& driver : driver_namespaces_) {
@@ -362,7 +362,7 @@ void Cache::TakeClaims(Observed& observed) const {
   }
 }
 
-std::vector<std::string> Cache::DomainsConcernedBy(const api::ResourceClaim& claim) const {
+std::vector<kube::Uid> Cache::DomainsConcernedBy(const api::ResourceClaim& claim) const {
   Keys uids = DomainsOf(claim);
   std::erase_if(uids, [&](const kube::Uid& uid) { return !Concerns(claim, NamespaceOf(uid)); });
   return uids;
@@ -494,7 +494,7 @@ bool Cache::HasCaughtUp(const Expectation& expectation) const {
   return !meta || meta->uid != expectation.gone || meta->deleting;
 }
 
-std::vector<std::string> Cache::DomainUids() const {
+std::vector<kube::Uid> Cache::DomainUids() const {
   std::set<std::string> uids;
   const auto add = [&](const auto& object) { uids.insert(object.domain); };
   VisitVersions([&](const auto& domain) { uids.insert(domain.uid); });

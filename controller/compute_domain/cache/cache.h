@@ -68,7 +68,7 @@ class Cache {
   bool HasCaughtUp(const Expectation& expectation) const;
 
   // Returns every domain that exists or left objects behind.
-  std::vector<std::string> DomainUids() const;
+  std::vector<kube::Uid> DomainUids() const;
   // Visits the domains that exist, in the order of their names.
   using DomainVisitor = std::function<void(const api::ComputeDomain& domain)>;
   void VisitDomains(const DomainVisitor& visit) const { domains_.Visit(visit); }
@@ -108,7 +108,7 @@ class Cache {
   kube::AnyStore& StoreOf(Kind kind, DriverNamespace& driver);
   void AddWatch(const WatchedKind& of, DriverNamespace& driver);
   // Returns the domains with a pod, member or claim on the node.
-  std::set<std::string> DomainsOn(const std::string& node) const;
+  std::set<kube::Uid> DomainsOn(const std::string& node) const;
   void OnClaim(const std::shared_ptr<const api::ResourceClaim>& before,
                const std::shared_ptr<const api::ResourceClaim>& after);
   void OnPublisher(const std::string& node);
@@ -120,7 +120,7 @@ class Cache {
                    const std::shared_ptr<const api::DaemonPod>& after);
   void OnReboot(const api::Node& node);
   void TakeClaims(Observed& observed) const;
-  std::vector<std::string> DomainsConcernedBy(const api::ResourceClaim& claim) const;
+  std::vector<kube::Uid> DomainsConcernedBy(const api::ResourceClaim& claim) const;
   // Returns whether a change of the claim can concern a domain that it names. The claim must be in
   // the domain's namespace or in a driver namespace. `domain_ns` is empty for a domain that the
   // cache does not have: it may be in any namespace.

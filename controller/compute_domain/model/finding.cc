@@ -56,6 +56,12 @@ void Learn(Observed& observed, Finding finding) {
           [&](DomainStored& stored) {
             if (observed.domain) observed.domain->meta = std::move(stored.meta);
           },
+          [&](GpusCounted& counted) {
+            observed.facts.cluster.gpus = {.by_node = std::move(counted.by_node), .is_old = false};
+          },
+          [&](PermissionMissing& missing) {
+            observed.facts.cluster.missing_permissions[missing.permission] = missing.until;
+          },
           [&](ClaimsOutdated&) { evidence.claims.reset(); },
           [&](StatusPruned& status) { observed.facts.cluster.status_is_pruned = status.is_pruned; },
           [&](auto& other) { Learn(observed, std::move(other)); }},

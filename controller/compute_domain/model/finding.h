@@ -39,6 +39,10 @@ struct NameFound {
   NameCheck check = {};
 };
 
+struct GpusCounted {
+  std::shared_ptr<const api::GpusByNode> by_node = {};
+};
+
 // Replies to writes.
 
 struct DomainStored {
@@ -55,13 +59,18 @@ struct ClaimsOutdated {};
 struct LabelGone {
   std::string node = {};
 };
+struct PermissionMissing {
+  kube::Permission permission = {};
+  base::Clock::TimePoint until = {};  // When it is tried again.
+};
 struct StatusPruned {
   bool is_pruned = false;
 };
 
-using Finding = std::variant<OwnerFound, ChildrenFound, DaemonsFound, ClaimsFound, NodeFound,
-                             NameFound, SchedulerMessagesRead, DomainStored, CliqueStored,
-                             ClaimsOutdated, LabelGone, StatusPruned>;
+using Finding =
+    std::variant<OwnerFound, ChildrenFound, DaemonsFound, ClaimsFound, NodeFound, NameFound,
+                 SchedulerMessagesRead, GpusCounted, DomainStored, CliqueStored, ClaimsOutdated,
+                 LabelGone, PermissionMissing, StatusPruned>;
 
 // Returns the snapshot with what the findings show, one after the other.
 Observed Learn(Observed observed, std::vector<Finding> findings);

@@ -125,7 +125,7 @@ struct NodeSurvey {
 // Other domains and claims that hold what this domain uses or lacks. This only explains: no
 // decision depends on it. Domains are named "namespace/name".
 struct OtherDomains {
-  std::map<std::string, std::string> domains = {};  // Domains that hold one of `nodes`. Key: UID.
+  std::map<kube::Uid, std::string> domains = {};  // Domains that hold one of `nodes`.
   // Domains with members in this domain's cliques. Key: clique.
   std::map<std::string, std::set<std::string>> in_clique = {};
   // While pods find no channel: one for all that may run on the same nodes.

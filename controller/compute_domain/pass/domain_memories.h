@@ -21,7 +21,7 @@ struct Remembered {
   base::Clock::TimePoint expect_until = {};
   // Last write of each child kind that the cache had not shown by `expect_until`.
   std::map<Kind, Expectation> unseen = {};
-  std::set<ActionId> told = {};  // With --dry-run: the writes that the last pass wanted.
+  std::set<ActionId> logged = {};  // With --dry-run: the writes that the last pass wanted.
 };
 
 // Thread-safe. Of two passes of one domain at a time, one would overwrite what the other keeps.
@@ -34,7 +34,7 @@ class DomainMemories {
   void Forget(const kube::Uid& uid);
 
  private:
-  base::Guarded<std::map<std::string, std::shared_ptr<const Remembered>>> of_;  // Key: UID.
+  base::Guarded<std::map<kube::Uid, std::shared_ptr<const Remembered>>> of_;
 };
 
 }  // namespace compute_domain

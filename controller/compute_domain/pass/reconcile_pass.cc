@@ -100,7 +100,7 @@ void ReconcilePass::Begin() {
     return;
   }
   unseen_ = before.unseen;
-  told_ = before.told;
+  logged_ = before.logged;
   for (const Expectation& expected : before.expectations) {
     const bool is_child =
         expected.kind == Kind::kDaemonSet || expected.kind == Kind::kClaimTemplate;
@@ -166,7 +166,7 @@ void ReconcilePass::StartStep(Step step) {
     const auto* replace = std::get_if<ReplaceDaemon>(&action);
     if (shared_.dry_run()) {
       if (IsWrite(action)) {
-        TellOnce(action);
+        LogOnce(action);
         continue;
       }
     } else if (replace != nullptr && !MayReplace(*replace)) {
@@ -187,9 +187,9 @@ void ReconcilePass::StartStep(Step step) {
   }
 }
 
-void ReconcilePass::TellOnce(const Action& action) {
+void ReconcilePass::LogOnce(const Action& action) {
   const ActionId id = IdOf(action);
-  const bool is_news = wanted_.insert(id).second && !told_.contains(id);
+  const bool is_news = wanted_.insert(id).second && !logged_.contains(id);
   if (!is_news) return;
   shared_.logger().Info(
       "Would act",
@@ -281,21 +281,22 @@ void ReconcilePass::RecordEvents(const Action& done) {
 }
 
 void ReconcilePass::TakeResult(InFlightAction& one, ActionResult result) {
-  observed_ = Learn(std::move(observed_), std::move(result.findings));
-  for (const MemoryChange& change : result.memory) Change(change);
   if (result.gpus) {
     shared_.SetGpus(result.gpus);
-    observed_.facts.cluster.gpus = {.by_node = std::move(result.gpus), .is_old = false};
+    result.findings.emplace_back(GpusCounted{.by_node = std::move(result.gpus)});
   }
+  if (result.missing_permission) {
+    result.findings.emplace_back(
+        PermissionMissing{.permission = *result.missing_permission,
+                          .until = shared_.permissions().OnForbidden(*result.missing_permission)});
+  }
+  observed_ = Learn(std::move(observed_), std::move(result.findings));
+  for (const MemoryChange& change : result.memory) Change(change);
   const bool shows_pods = std::holds_alternative<ReadPodConditions>(one.action) && !result.goes_on;
   if (shows_pods) RecordPendingPodEvents();
   decide_again_ = decide_again_ || result.decide_again;
   std::ranges::move(result.expectations, std::back_inserter(expectations_));
   if (result.shows_crd) shared_.crd().OnConditions(!observed_.facts.cluster.status_is_pruned);
-  if (result.missing_permission) {
-    observed_.facts.cluster.missing_permissions[*result.missing_permission] =
-        shared_.permissions().OnForbidden(*result.missing_permission);
-  }
   const auto* replace = std::get_if<ReplaceDaemon>(&one.action);
   const bool is_not_done =
       result.missing_permission || (result.error && !result.error->MayBeDone());
@@ -454,7 +455,7 @@ void ReconcilePass::Remember() {
                                             .expectations = std::move(expectations_),
                                             .expect_until = now + kCatchUp,
                                             .unseen = std::move(unseen_),
-                                            .told = std::move(wanted_)});
+                                            .logged = std::move(wanted_)});
   }
   outcome_.wake = shared_.rollout().NextInLine(waits_for_room_ ? observed_.uid : "");
 }

@@ -31,7 +31,7 @@ struct Outcome {
   bool has_read = false;    // It read from the API server, not only from the cache.
   RequeueAfter requeue_after = {};
   // UID of the domain whose turn in the rollout it is now. Empty if there is none.
-  std::string wake = {};
+  kube::Uid wake = {};
   // Events of actions that succeeded, even if later actions failed.
   std::vector<kube::Event> events = {};
 };
@@ -69,7 +69,7 @@ class ReconcilePass {
   void BeginStatus();
   void StartStep(Step step);  // Puts its actions in flight.
   // With --dry-run: logs the write, unless the previous pass wanted it as well.
-  void TellOnce(const Action& action);
+  void LogOnce(const Action& action);
   std::string DomainName() const;
   // Returns whether the action may start now. False if it waits for a back-off, or for an action
   // that must come first.
@@ -108,9 +108,9 @@ class ReconcilePass {
   Outcome outcome_;
   std::vector<Expectation> expectations_;
   std::map<Kind, Expectation> unseen_;
-  // With --dry-run: the writes of this pass; `told_` has those of the previous pass.
+  // With --dry-run: the writes of this pass; `logged_` has those of the previous pass.
   std::set<ActionId> wanted_;
-  std::set<ActionId> told_;
+  std::set<ActionId> logged_;
 };
 
 }  // namespace compute_domain

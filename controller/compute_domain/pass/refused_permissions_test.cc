@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "pkg/kube/client/patch_by_put.h"
-#include "test/fixtures/nvidias_rights.h"
+#include "test/fixtures/nvidia_permissions.h"
 #include "test/fixtures/pass_world.h"
 
 namespace compute_domain {
@@ -54,7 +54,7 @@ struct PermissionsWorld : PassWorld {
   Lines refused = {};
 };
 
-TEST(Rights, C20_K2_DomainIsProvidedForUnderNvidiasRights) {
+TEST(RefusedPermissions, C20_K2_DomainIsProvidedForUnderNvidiasRights) {
   PermissionsWorld world(WithoutClaims(Fresh()));
   EXPECT_LT(world.Settle(), 20);
   EXPECT_EQ(world.server.Count(Kind::kDaemonSet), 1U);
@@ -67,7 +67,7 @@ TEST(Rights, C20_K2_DomainIsProvidedForUnderNvidiasRights) {
   EXPECT_EQ(world.Said("patch computedomains/status"), 1);
 }
 
-TEST(Rights, C20_K2_DomainEndsUnderNvidiasRightsOnceNoNodeIsLabelled) {
+TEST(RefusedPermissions, C20_K2_DomainEndsUnderNvidiasRightsOnceNoNodeIsLabelled) {
   PermissionsWorld world(WithoutClaims(JustDeleted()));
   world.Settle();
   EXPECT_EQ(world.server.Count(Kind::kDaemonSet), 1U) << "its job may run";
@@ -96,7 +96,7 @@ TEST(Rights, C20_K2_DomainEndsUnderNvidiasRightsOnceNoNodeIsLabelled) {
   EXPECT_EQ(std::ranges::count(world.refused, "list "), 0) << "no claims are listed";
 }
 
-TEST(Rights, C20_DomainGoesBeforeItsLabelsWhenTheGraceIsOver) {
+TEST(RefusedPermissions, C20_DomainGoesBeforeItsLabelsWhenTheGraceIsOver) {
   Observed observed = WithoutClaims(JustDeleted());
   observed.domain->meta.deletion_timestamp = "2026-01-01T11:00:00Z";
   PermissionsWorld world(observed);
@@ -110,7 +110,7 @@ TEST(Rights, C20_DomainGoesBeforeItsLabelsWhenTheGraceIsOver) {
   EXPECT_EQ(std::ranges::count(world.refused, "update nodes"), 0);
 }
 
-TEST(Rights, C20_WhatIsRefusedOnceIsPutFromThenOn) {
+TEST(RefusedPermissions, C20_WhatIsRefusedOnceIsPutFromThenOn) {
   PermissionsWorld world(WithoutClaims(Fresh()));
   world.Settle();
   const std::size_t refused = world.refused.size();
@@ -126,7 +126,7 @@ TEST(Rights, C20_WhatIsRefusedOnceIsPutFromThenOn) {
 }
 
 // Sent as PATCH, which is refused, then GET and PUT: one write all the same.
-TEST(Rights, C10_CliqueWrittenByPut_CountsAsOneWrite) {
+TEST(RefusedPermissions, C10_CliqueWrittenByPut_CountsAsOneWrite) {
   Observed observed = fixtures::Marked();
   observed.children.daemon_pods.push_back(fixtures::MakePod("node-2", 2));
   observed.children.daemon_pods.back().controller_writes = true;
@@ -142,7 +142,7 @@ TEST(Rights, C10_CliqueWrittenByPut_CountsAsOneWrite) {
   EXPECT_EQ(batching.begin()->second.window, observed.facts.settings->status_window);
 }
 
-TEST(Rights, C20_RightThatIsGrantedIsUsedAgain) {
+TEST(RefusedPermissions, C20_RightThatIsGrantedIsUsedAgain) {
   bool granted = false;
   PermissionsWorld world(WithoutClaims(Fresh()), [&](const kube::Permission& permission) {
     return granted || permission.verb != "patch";
@@ -159,7 +159,7 @@ TEST(Rights, C20_RightThatIsGrantedIsUsedAgain) {
   EXPECT_TRUE(world.Writes()[0].starts_with("PATCH ")) << world.Writes()[0];
 }
 
-TEST(Rights, C20_WhoeverChangedTheObjectMeanwhileIsNotOverwritten) {
+TEST(RefusedPermissions, C20_WhoeverChangedTheObjectMeanwhileIsNotOverwritten) {
   PermissionsWorld world(WithoutClaims(Fresh()));
   world.server.ShowAll(world.cache);
   json::Value domain = world.Domain();
@@ -173,7 +173,7 @@ TEST(Rights, C20_WhoeverChangedTheObjectMeanwhileIsNotOverwritten) {
   EXPECT_EQ(world.Domain()["metadata"]["labels"]["of"].AsString(), "a user");
 }
 
-TEST(Rights, C20_NoEventTellsOfWhatWasOnlyRead) {
+TEST(RefusedPermissions, C20_NoEventTellsOfWhatWasOnlyRead) {
   PermissionsWorld world(WithoutClaims(Fresh()));
   int told = 0;
   for (int i = 0; i < 5; ++i) {
@@ -186,7 +186,7 @@ TEST(Rights, C20_NoEventTellsOfWhatWasOnlyRead) {
   EXPECT_LE(told, 1);
 }
 
-TEST(Rights, C20_WithoutPatchAndUpdateItIsTheDomainsFailure) {
+TEST(RefusedPermissions, C20_WithoutPatchAndUpdateItIsTheDomainsFailure) {
   PermissionsWorld world(WithoutClaims(Fresh()), [](const kube::Permission& permission) {
     return permission.resource != "computedomains" ||
            (permission.verb != "patch" && permission.verb != "update");
@@ -199,7 +199,7 @@ TEST(Rights, C20_WithoutPatchAndUpdateItIsTheDomainsFailure) {
   EXPECT_TRUE(world.Ready().starts_with("Forbidden: ")) << world.Ready();
 }
 
-TEST(Rights, C20_PolicysRefusalOfADeleteIsNoMissingRight) {
+TEST(RefusedPermissions, C20_PolicysRefusalOfADeleteIsNoMissingRight) {
   Observed observed = JustDeleted();
   observed.children.claims.clear();
   observed.children.daemon_pods.clear();
@@ -211,7 +211,7 @@ TEST(Rights, C20_PolicysRefusalOfADeleteIsNoMissingRight) {
       << world.Ready();
 }
 
-TEST(Rights, K2_WithoutARightToDeletePodsNoDaemonIsReplacedAndThatIsSaid) {
+TEST(RefusedPermissions, K2_WithoutARightToDeletePodsNoDaemonIsReplacedAndThatIsSaid) {
   Observed observed = Converged();
   observed.facts.settings.Edit().rollout.policy = RolloutPolicy::kAlways;
   observed.children.daemon_sets[0].template_hash = "old";

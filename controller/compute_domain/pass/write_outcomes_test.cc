@@ -6,7 +6,7 @@
 
 #include "controller/compute_domain/rules/children.h"
 #include "test/fixtures/domain_maker.h"
-#include "test/fixtures/nvidias_rights.h"
+#include "test/fixtures/nvidia_permissions.h"
 #include "test/fixtures/pass_world.h"
 
 namespace compute_domain {

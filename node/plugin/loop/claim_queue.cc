@@ -406,7 +406,7 @@ void ClaimQueue::Answer(ClaimRequest& request, const AnswerKubelet& answer) {
                        {"retry", answer.is_permanent ? "Permanent error, it will not help" : ""}});
   }
   state_.metrics.Ended(request.operation, done, state_.clock.Now() - request.since);
-  took_back_ = took_back_ || (!prepares && done);
+  has_unprepared_ = has_unprepared_ || (!prepares && done);
   const auto batch = std::exchange(request.batch, nullptr);
   kubelet::Answer to_kubelet = prepares ? AnswerOf(answer) : kubelet::Answer{.error = answer.error};
   if (!done) {  // Begins as the error of NVIDIA's plugin does. It is in the pod's Event.

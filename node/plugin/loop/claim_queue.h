@@ -34,7 +34,7 @@ class ClaimQueue {
   // Answers every open claim with this error.
   void AnswerAll(const std::string& error);
   // Returns whether a claim was unprepared since the last call.
-  bool TookBack() { return std::exchange(took_back_, false); }
+  bool HasUnprepared() { return std::exchange(has_unprepared_, false); }
 
  private:
   // One call of the kubelet. It is answered when all of its claims are.
@@ -102,7 +102,7 @@ class ClaimQueue {
   DomainReadiness& readiness_;
   // References stay valid until a request is answered and has nothing in flight.
   std::list<ClaimRequest> requests_;
-  bool took_back_ = false;
+  bool has_unprepared_ = false;
   TimePoint look_next_ = {};
   // As of this turn. Not known while no claim is open.
   bool has_driver_spec_ = false;   // The driver's CDI file is as it was written.

@@ -204,8 +204,8 @@ TEST_F(ClaimQueueTest, ADaemonsClaimIsTakenBackWhileTheApiServerIsAway) {
   EXPECT_EQ(answers_->at(kUid).error, "");
   EXPECT_FALSE(HasSpec());
   EXPECT_TRUE(state_->checkpoint_file.checkpoint().claims.empty());
-  EXPECT_TRUE(queue_->TookBack());
-  EXPECT_FALSE(queue_->TookBack());
+  EXPECT_TRUE(queue_->HasUnprepared());
+  EXPECT_FALSE(queue_->HasUnprepared());
 }
 
 TEST_F(ClaimQueueTest, UnprepareOfAStartedClaim_AndOfAnAbortedOne_IsLoggedInNvidiasWords) {

@@ -35,7 +35,7 @@ constexpr std::chrono::milliseconds kLockPause{50};
 constexpr std::chrono::seconds kTurnMost{5};
 constexpr std::chrono::seconds kSilenceMost{90};
 constexpr std::chrono::seconds kUnlabelTime{5};
-constexpr std::chrono::milliseconds kLastLetters{10};
+constexpr std::chrono::milliseconds kLastAnswers{10};
 // A call that waits is answered after 40 s at the latest.
 constexpr std::chrono::seconds kServeOutMost{42};
 
@@ -255,7 +255,8 @@ TimePoint PluginProcess::Turn() {
   state_.LookAtNode();
   host_watcher_.Turn();
   request_handler_.SetHealth(HealthOf(state_));
-  if (changed_.exchange(false) || claim_queue_.TookBack()) garbage_collector_.CheckForGarbage();
+  if (changed_.exchange(false) || claim_queue_.HasUnprepared())
+    garbage_collector_.CheckForGarbage();
   const TimePoint until = claim_queue_.Turn();
   return std::min(
       {until, garbage_collector_.Turn(), slice_publisher_.Turn(), host_watcher_.next()});
@@ -295,7 +296,7 @@ void PluginProcess::Shutdown() {
     service_->Leave();
     do {
       claim_queue_.AnswerAll("the plugin is ending; the kubelet asks again when it is back");
-      for (const auto& task : tasks_.Wait(kLastLetters)) task();
+      for (const auto& task : tasks_.Wait(kLastAnswers)) task();
     } while (service_->open_calls() > 0);
   }
   probes_.SetService(nullptr);

@@ -187,11 +187,11 @@ ClaimStep StartClaim(const NodeIdentity& self, const ClaimToPrepare& claim,
                      const CheckpointClaim* entry, const Checkpoint& checkpoint,
                      const NodeObservation& observed) {
   const Wanted& wanted = *claim.wanted;
-  const bool is_noted =
+  const bool has_entry =
       entry != nullptr && entry->state == ClaimState::kStarted && IsSameUse(*entry, claim);
   const bool is_daemon = wanted.name.type == DeviceType::kDaemon;
-  if (!is_noted && (is_daemon || HasRoomFor(claim, checkpoint))) return CheckpointStarted();
-  if (!is_noted) {
+  if (!has_entry && (is_daemon || HasRoomFor(claim, checkpoint))) return CheckpointStarted();
+  if (!has_entry) {
     return WaitFor(observed,
                    "the checkpoint is full: claims of node " + self.node +
                        " have 8 MiB of configurations. Entries of deleted pods are removed "

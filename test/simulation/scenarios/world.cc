@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "pkg/base/check.h"
-#include "test/fixtures/nvidias_rights.h"
+#include "test/fixtures/nvidia_permissions.h"
 #include "test/simulation/apiserver/shipped_permissions.h"
 #include "test/simulation/apiserver/shipped_policies.h"
 #include "test/simulation/mutants/mutants.h"
