@@ -261,7 +261,8 @@ def of_container(command, *programs, **env):
 def test_under_the_mask_nvidias_library_reads_that_it_must_not_create_device_nodes(helm, programs, tmp_path, which):
     def run(command):
         # Without the ID of the boot the plugin ends once it has removed mounts.
-        return of_container(["bash", "-c", WITH_A_DRIVER, "bash", *command], programs, NODE_NAME="node-a", BOOT_ID_PATH="/none")
+        return of_container(["bash", "-c", WITH_A_DRIVER, "bash", *command], programs, NODE_NAME="node-a", BOOT_ID_PATH="/none",
+                            CDI_ROOT=str(tmp_path / "cdi"))
     printed, errors = run(masked(helm, tmp_path, which))
     # Preflight removes no mounts. It has no driver's root here, and says so.
     assert printed == "ModifyDeviceFiles: 0\nOther: 1\n" + ("hidden\n" if which == "initContainers" else ""), errors
@@ -517,6 +518,20 @@ def test_the_gpu_operator_has_the_fields_that_the_page_sets_and_none_for_replica
     assert made["computeDomains"]["controller"]["env"] == [{"name": "LEADER_ELECTION_ENABLED", "value": "true"}]
     assert made["computeDomains"]["enabled"] is True
     assert create(without_domains)["spec"]["draDriver"]["computeDomains"]["enabled"] is False
+    # Each field that it has, as one would set it for cdom's image.
+    parts = {"env": [{"name": "LOG_VERBOSITY", "value": "2"}], "resources": {"limits": {"memory": "128Mi"}, "requests": {"cpu": "10m"}}}
+    plugin = {**parts, "healthcheck": {"enabled": True, "port": 51515}}
+    whole = {"repository": "registry.example.com", "image": "cdom-driver", "version": "0.2.0", "imagePullPolicy": "IfNotPresent",
+             "imagePullSecrets": ["pull"], "featureGates": {"SeamlessUpgrades": True, "FabricTelemetry": True},
+             "computeDomains": {"enabled": True, "controller": parts, "kubeletPlugin": plugin}, "gpus": {"kubeletPlugin": plugin}}
+    assert create(whole)["spec"]["draDriver"] == whole
+    schema = fixture["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["draDriver"]
+
+    def unset(properties, value, path=""):
+        """Fields of the CRD that the value lacks."""
+        return [missing for name, field in properties.items() for missing in (
+            [path + name] if name not in value else unset(field.get("properties", {}), value[name], f"{path}{name}."))]
+    assert unset(schema["properties"], whole) == []
     for path, value in (("computeDomains.controller.replicas", 0), ("gpus.enabled", False), ("computeDomains.image", "cdom-driver")):
         with pytest.raises(CommandFailed, match=f'unknown field "spec.draDriver.{path}"'):
             create(at_path(path, value, electing))

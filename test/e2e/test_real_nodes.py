@@ -299,6 +299,70 @@ def test_REV3_N6_a_pod_replaced_in_place_finds_the_label_and_the_daemon_as_they_
     assert daemon_now(nodes, "node-1") == before
 
 
+@contextlib.contextmanager
+def without_controller(nodes):
+    """No replica runs meanwhile."""
+    deployment = ("deployment/cdom-controller", "-n", "cdom-system")
+    replicas = nodes.get("deployment", "cdom-controller", "cdom-system")["spec"]["replicas"]
+    nodes.kubectl("scale", *deployment, "--replicas=0")
+    try:
+        eventually("no controller runs", lambda: not [
+            one for one in nodes.kubectl_json("get", "pods", "-n", "cdom-system")["items"] if one["metadata"]["name"].startswith("cdom-controller-")])
+        yield
+    finally:
+        nodes.kubectl("scale", *deployment, f"--replicas={replicas}")
+        nodes.kubectl("rollout", "status", *deployment, "--timeout=120s")
+
+
+LABEL_KEPT = 5  # Seconds after the last claim of a node.
+
+
+@pytest.mark.parametrize("controller", ("runs", "is away"))
+def test_a_pod_that_comes_back_within_seconds_finds_daemon_entry_and_index_and_does_not_wait(nodes, made, controller):
+    made(domain("back"), worker("back-0", "node-1", "back"))
+    nodes.wait_until_it_runs("back-0")
+    uid = uid_of(nodes, "back")
+    eventually("the daemon has reported", lambda: report_on(nodes, "node-1"))
+    log = nodes.plugin_log("node-1")
+
+    def members():
+        return {one["name"]: one["index"] for one in nodes.get("computedomain", "back")["status"].get("nodes", [])}
+
+    def entry():
+        cliques = nodes.kubectl_json("get", "computedomaincliques", "-n", "cdom-system")["items"]
+        return next(one for clique in cliques if clique["metadata"]["name"].startswith(uid) for one in clique["daemons"])
+
+    def come_back(number):
+        """Seconds from the release of a claim to the next one's answer; and how what the next one finds differs."""
+        before, daemon = entry(), daemon_now(nodes, "node-1")
+        old, new = f"back-{number}", f"back-{number + 1}"
+        _, released = nodes.claim_of(old)
+        next_one = worker(new, "node-1", "back")
+        next_one["spec"]["schedulingGates"] = [{"name": "example.com/until-the-other-is-gone"}]
+        made(next_one)
+        claim, claimed = nodes.claim_of(new)
+        since = nodes.audit_size()
+        nodes.kubectl("delete", "pod", old, "--timeout=60s")
+        if controller == "runs":
+            eventually("the node has left status", members, {})
+        nodes.kubectl("patch", "pod", new, "--type=json", "-p", '[{"op":"remove","path":"/spec/schedulingGates"}]')
+        nodes.wait_until_it_runs(new)
+        took = time_of(log.wait_for("Prepared a claim", uid=claimed)) - time_of(log.wait_for("Unprepared a claim", uid=released))
+        found = {"changes of nodes": len(writes_of_plugins(nodes, "nodes", since)), "waits": len(log.lines("Claim waits", claim=f"default/{claim}")),
+                 "same daemon": daemon_now(nodes, "node-1") == daemon, "same entry": entry() == before}
+        return took.total_seconds(), found
+
+    with without_controller(nodes) if controller == "is away" else contextlib.nullcontext():
+        for number in range(3):  # A machine that is busy may need longer than the label stays.
+            took, found = come_back(number)
+            print(f"from the release of the claim to the next claim's answer: {took:.2f} s")
+            if took < LABEL_KEPT:
+                break
+        assert took < LABEL_KEPT
+        assert found == {"changes of nodes": 0, "waits": 0, "same daemon": True, "same entry": True}
+    eventually("members with their indices", members, {"node-1": entry()["index"]}, within=60)
+
+
 # --- Pods that share a claim
 
 def test_pods_that_name_one_claim_share_its_channel_until_the_last_ends(nodes, made):

@@ -2,6 +2,7 @@
 # Runs the end-to-end suite of NVIDIA's driver, unchanged, against cdom on two real nodes. README.md describes the parts.
 #
 #   run.sh --reference CHECKOUT [--output FOLDER] [--image LAYOUT]   runs all cases and compares them with expected.tsv
+#   run.sh --gates --reference CHECKOUT [...]                        a domain forms with each feature gate, and each is told
 #   run.sh --table                                                   prints the table of docs/support.md
 #
 #   --reference  a git checkout of kubernetes-sigs/dra-driver-nvidia-gpu. Only a clone of its HEAD is used
@@ -119,6 +120,42 @@ cluster_up() {
   kubectl apply -f "$here/never_pull.yaml"
 }
 
+# All gates of NVIDIA's driver are on, and two of another branch, and five that nobody has. Those of the second column are off: the
+# driver refuses them beside the others, or cdom serves domains without them. Both programs tell those of the third.
+gates() {
+  cat <<'TABLE'
+gates-1 PassthroughSupport,DeviceMetadata,NVMLDeviceHealthCheck,MPSSupport NodeLocalFabricIPC=true
+gates-2 DynamicMIG,NVMLDeviceHealthCheck NodeLocalFabricIPC=true
+gates-3 DynamicMIG,PassthroughSupport,DeviceMetadata,ComputeDomainCliques NodeLocalFabricIPC=true,ComputeDomainCliques=false
+gates-4 DynamicMIG,PassthroughSupport,DeviceMetadata,ComputeDomainCliques,IMEXDaemonsWithDNSNames IMEXDaemonsWithDNSNames=false
+TABLE
+}
+readonly kInvented=(FabricTelemetry GpuHotPlug LinkScores RackQuota WarmStandby)
+gate_values() {  # gate_values OFF: YAML.
+  local gate
+  echo 'featureGates:'
+  for gate in $(sed -nE 's/^([A-Za-z]+)=.*/\1/p' "$repo/test/fixtures/nvidia/feature_gates.txt") SeamlessUpgrades PerNodeGPUConfig "${kInvented[@]}"; do
+    echo "  $gate: $([[ ,$1, == *,$gate,* ]] && echo false || echo true)"
+  done
+}
+gates_are_told() {  # gates_are_told GATE=VALUE,...: by the chart that the last case left.
+  local pod says gate
+  for pod in $(kubectl -n dra-driver-nvidia-gpu get pods -o name | grep -E 'controller|kubelet-plugin'); do
+    says=$(kubectl -n dra-driver-nvidia-gpu logs "$pod" --all-containers --tail=-1 | grep -E '^W.*feature gate') || { echo "$pod tells no gate"; return 1; }
+    for gate in "${kInvented[@]}"; do [[ $says == *"Ignoring unknown feature gates"*"$gate=true"* ]] || { echo "$pod, $gate: $says"; return 1; }; done
+    for gate in ${1//,/ }; do [[ $says == *"gate=\"$gate\" cost="* ]] || { echo "$pod, $gate: $says"; return 1; }; done
+  done
+}
+run_gates() {
+  local name off told failed=0 verdict
+  while read -r name off told; do
+    more=$(gate_values "$off") after="gates_are_told $told" lane "$name" tests/bats/test_cd_imex_chan_inject.bats || failed=1
+    verdict=$(grep -cE '^ok [0-9]+ CDs: IMEX channel injection \(single\)$' "$output/$name.tap") || true
+    if [[ $verdict == 1 && -e $output/$name.after ]]; then echo "PASS $name"; else echo "FAIL $name: see $output/$name.*" && failed=1; fi
+  done < <(gates)
+  return $failed
+}
+
 # lane NAME FILE...: runs these files of the suite on a cluster of their own. The environment is what their Makefile sets, and what
 # the wrapper of Helm needs.
 lane() {
@@ -132,6 +169,7 @@ lane() {
   cat >"$home/values.yaml" <<YAML
 image: {repository: $kImage, tag: "$tag"}
 kubeletPlugin: {containers: {computeDomains: {env: [{name: STAND_IN_NVML_GPUS, value: "GB200,0,3,0,1,1"}]}}}
+${more:-}
 YAML
   cd "$home/reference"
   TEST_EXPECTED_IMAGE_SPEC_SUBSTRING=$kImage:$tag TEST_CRD_UPGRADE_TARGET_GIT_REF=main \
@@ -144,19 +182,21 @@ YAML
   echo $! >"$home/bats.pid"
   wait $! || true  # bats fails if one case does.
   rm "$home/bats.pid"
+  if [[ -z ${after:-} ]] || $after >>"$output/$name.log" 2>&1; then touch "$output/$name.after"; fi
   cluster_down
   grep -qE '^1\.\.[0-9]+$' "$output/$name.tap" || { echo "reference: bats did not run in lane $name" >&2 && return 1; }
 }
 
 # --- Run ---------------------------------------------------------------------------------------------------------
 
-reference='' output='' image=''
+reference='' output='' image='' only_gates=''
 while (($# > 0)); do
   case $1 in
     --table)
       table
       exit
       ;;
+    --gates) only_gates=yes ;;
     --reference | --output | --image)
       [[ -n ${2:-} ]] || misuse "$1 needs a value"
       declare "${1#--}=$(realpath -m -- "$2")"
@@ -189,6 +229,10 @@ mapfile -t files < <(git ls-tree --name-only HEAD tests/bats/ | grep '\.bats$')
 mapfile -t domains < <(printf '%s\n' "${files[@]}" | grep -v /test_gpu_)
 mapfile -t gpus < <(printf '%s\n' "${files[@]}" | grep /test_gpu_ | grep -v _cuda_)
 mapfile -t cuda < <(printf '%s\n' "${files[@]}" | grep /test_gpu_cuda_)
+if [[ -n $only_gates ]]; then
+  run_gates
+  exit
+fi
 lane domains "${domains[@]}" &
 wait $!
 # At the same time, because they wait most of the time: CUDA's wait 40 minutes for pods that no node can run.

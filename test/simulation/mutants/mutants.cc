@@ -434,6 +434,34 @@ Rules SeeingOwnedDaemonsOnly() {
   return rules;
 }
 
+// A member stays in status until its daemon has ended.
+Rules KeepingUnusedMembers() {
+  Rules rules = kRules;
+  rules.membership = [](const Observed& observed, const compute_domain::Instant& now) {
+    Observed used = observed;
+    for (const api::Clique& clique : observed.children.cliques) {
+      for (const api::Member& entry : clique.daemons) {
+        used.children.claims.push_back({.meta = {.key = {.ns = observed.domain->meta.key.ns}},
+                                        .channel_domain = observed.uid,
+                                        .node = entry.node});
+      }
+    }
+    return kRules.membership(used, now);
+  };
+  return rules;
+}
+
+// A member leaves status once the cache shows no claim.
+Rules BelievingClaimsOfTheCache() {
+  Rules rules = kRules;
+  rules.membership = [](const Observed& observed, const compute_domain::Instant& now) {
+    Observed believed = observed;
+    believed.evidence.claims = observed.children.claims;
+    return kRules.membership(believed, now);
+  };
+  return rules;
+}
+
 // Believes that no daemon runs when it renders the DaemonSet.
 Rules ChangingNamesUnderAJob() {
   Rules rules = kRules;
@@ -529,6 +557,10 @@ const std::vector<Mutant>& Mutants() {
        ToldBy("create-ready-delete", false, Fault::kConflict)},
       {"daemons-without-an-owner-are-gone", "S5", SeeingOwnedDaemonsOnly(),
        ToldBy("orphan-daemons", true, Fault::kNone)},
+      {"unused-members-stay", "L5", KeepingUnusedMembers(),
+       ToldBy("rejoin-clique", true, Fault::kNone)},
+      {"claims-of-the-cache-are-believed", "S5", BelievingClaimsOfTheCache(),
+       ToldBy("create-ready-delete", true, Fault::kCrashAfter, "resourceclaims")},
       {"names-change-under-a-job", "S25", ChangingNamesUnderAJob(),
        ToldBy("names-of-before", true, Fault::kNone)},
       {"repairs-are-not-paced", "Q3", RepeatingAtOnce(),
