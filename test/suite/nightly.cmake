@@ -43,6 +43,8 @@ step("image: release, twice" NIGHTLY NEEDS controlplane nightly-packages LOCK pr
 if(DEFINED ENV{CDOM_REFERENCE})  # A checkout of NVIDIA's driver.
   step("reference: end-to-end suite" NIGHTLY NEEDS ${kubelets} helm nightly-packages LOCK kubelets MINUTES 60
        COMMAND test/reference/run.sh --reference "$ENV{CDOM_REFERENCE}")
+  step("reference: feature gates" NIGHTLY NEEDS ${kubelets} helm nightly-packages LOCK kubelets MINUTES 30
+       COMMAND test/reference/run.sh --gates --reference "$ENV{CDOM_REFERENCE}")
 endif()
 step("bench: small" NIGHTLY NEEDS ${kubelets} ALONE MINUTES 30 COMMAND scripts/bench.sh --smoke)
 step("bench: full size, P1" NIGHTLY NEEDS ${cluster} ALONE MINUTES 60 COMMAND scripts/bench.sh --strict --rows P1)
