@@ -60,6 +60,15 @@ def test_the_controller_answers_as_the_page_of_symptoms_says(nodes):
     run_commands(nodes, "docs/symptoms.md", section="Ask the controller")
 
 
+@pytest.mark.usefixtures("served")
+def test_plugin_and_daemon_say_what_their_threads_do_as_the_page_of_symptoms_says(nodes):
+    plugin = nodes.list("pods", "cdom-system", PLUGIN_PODS)[0]["metadata"]["name"]
+    run_commands(nodes, "docs/symptoms.md", section="See what a process does", names={"POD": plugin})
+    daemon = ("-n", "cdom-system", nodes.daemon_on("node-1")["metadata"]["name"], "--")
+    nodes.kubectl("exec", *daemon, "kill", "-s", "SIGUSR2", "1")
+    eventually("the daemon's file", lambda: "main" in nodes.kubectl("exec", *daemon, "cat", "/tmp/goroutine-stacks.dump"))
+
+
 @pytest.mark.usefixtures("served", "monitored")
 def test_metrics_are_read_as_their_page_says(nodes):
     try:
