@@ -79,6 +79,21 @@ TEST(Learn, SchedulerMessages_AreEvidence) {
   EXPECT_TRUE(After({}, SchedulerMessagesRead()).evidence.scheduler_messages);
 }
 
+TEST(Learn, CountedGpus_AreNew) {
+  const auto gpus = std::make_shared<const api::GpusByNode>();
+  const GpuCount counted = After({}, GpusCounted{.by_node = gpus}).facts.cluster.gpus;
+  EXPECT_EQ(counted.by_node, gpus);
+  EXPECT_FALSE(counted.is_old);
+}
+
+TEST(Learn, MissingPermission_IsKnownUntilItIsTriedAgain) {
+  const base::Clock::TimePoint until{std::chrono::hours(1)};
+  const Observed after =
+      After({}, PermissionMissing{.permission = {.verb = "delete", .resource = kube::kPods.plural},
+                                  .until = until});
+  EXPECT_EQ(after.facts.cluster.MissingUntil("delete", kube::kPods), until);
+}
+
 TEST(Learn, StoredDomain_HasItsNewMeta_IfThereIsOne) {
   EXPECT_FALSE(After({}, DomainStored{.meta = {.uid = "u"}}).domain);
   Observed before;

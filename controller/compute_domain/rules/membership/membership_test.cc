@@ -1721,6 +1721,8 @@ TEST(PlanMembership, R2_UnusedMember_StaysUntilClaimsAreReadLive) {
   membership = PlanMembership(observed, Now());
   EXPECT_FALSE(membership.needs_claims) << "nodes that become idle in turn share a read";
   EXPECT_EQ(membership.requeue_after, std::chrono::milliseconds(700));
+  observed.memory.claims_read = Now().monotonic - std::chrono::seconds(1);
+  EXPECT_TRUE(PlanMembership(observed, Now()).needs_claims);
   observed.evidence.claims = {fixtures::MakeChannelClaim("node-0", "next")};
   EXPECT_EQ(PlanMembership(observed, Now()).members.size(), 2U) << "the cache is behind";
 }
@@ -1739,6 +1741,8 @@ TEST(PlanMembership, UnusedMember_WithoutALabelLeavesAtOnce) {
   observed.children.labelled_nodes.erase(observed.children.labelled_nodes.begin());
   observed.nodes.at("node-0").domain.clear();
   EXPECT_EQ(PlanMembership(observed, Now()).members.size(), 1U);
+  observed.nodes.erase("node-0");
+  EXPECT_EQ(PlanMembership(observed, Now()).members.size(), 1U) << "the node is deleted";
 }
 
 TEST(PlanMembership, UnusedMember_ThatLeftStatusIsBackWithItsIndexWhenAPodReturns) {
