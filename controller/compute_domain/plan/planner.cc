@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "controller/api/names.h"
 #include "controller/compute_domain/model/ownership.h"
@@ -151,6 +152,11 @@ std::vector<Step> Planner::PlanLife() {
   if (messages().read) aside.emplace_back(*messages().read);
   if (auto uses = PlanUses(observed_, analysis())) aside.emplace_back(*std::move(uses));
   if (creation_trouble().read) aside.emplace_back(*creation_trouble().read);
+  // One read of the claims serves all who need it.
+  bool reads_claims = membership().needs_claims;
+  std::erase_if(aside, [&](const Action& action) {
+    return std::holds_alternative<ReadClaims>(action) && std::exchange(reads_claims, true);
+  });
   AddStep(std::move(aside), steps);
   return steps;
 }

@@ -340,6 +340,13 @@ TEST(PlanReconcile, B24_P1_LabelsThatAreDueAndPodsThatWaitAreReadInOneStep) {
   EXPECT_EQ(Actions<ReadPodConditions>(plan)[0].names, std::vector<std::string>{"train-2"});
 }
 
+TEST(PlanReconcile, Q1_ClaimsAreReadOnce_ForAMemberToLeaveAndItsLabel) {
+  Observed observed = IdleAndWaiting(std::chrono::seconds(30), {});
+  observed.domain->status.nodes.push_back(fixtures::MakeMember("node-1", 1));
+  EXPECT_TRUE(PlanMembership(observed, fixtures::Now()).needs_claims);
+  EXPECT_EQ(Actions<ReadClaims>(PlanFor(observed)).size(), 1U);
+}
+
 TEST(PlanReconcile, Q1_DomainWithoutAChildAndWithoutItsCliqueIsReadOnce) {
   const Plan plan = PlanFor(Converged(), [](Observed& o) {
     for (api::DaemonPod& pod : o.children.daemon_pods) pod.controller_writes = true;

@@ -89,7 +89,10 @@ TimePoint ClaimQueue::Turn() {
 }
 
 void ClaimQueue::LookAtDriver() {
-  if (std::ranges::all_of(requests_, &ClaimRequest::is_answered)) return;
+  const bool prepares = std::ranges::any_of(requests_, [](const ClaimRequest& request) {
+    return request.operation == Operation::kPrepare && !request.is_answered;
+  });
+  if (!prepares) return;
   has_driver_spec_ = state_.HasDriverSpec();
   other_driver_.clear();
   if (!state_.host || !state_.NoticeOtherDriver()) return;

@@ -72,7 +72,7 @@ class ClaimQueue {
     const Wanted* wanted() const { return claim && claim->wanted ? &*claim->wanted : nullptr; }
   };
 
-  // Looks once a turn at what all claims need of the driver.
+  // Looks once a turn at what claims to prepare need of the driver.
   void LookAtDriver();
   // Prepares prepared claims again whose files were lost: containers may start again in place.
   void RestoreLost();
@@ -104,7 +104,7 @@ class ClaimQueue {
   std::list<ClaimRequest> requests_;
   bool has_unprepared_ = false;
   TimePoint look_next_ = {};
-  // As of this turn. Not known while no claim is open.
+  // As of this turn, for claims to prepare.
   bool has_driver_spec_ = false;   // The driver's CDI file is as it was written.
   std::string other_driver_ = {};  // As in NodeObservation.
 };

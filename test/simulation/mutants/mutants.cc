@@ -421,45 +421,43 @@ Rules FreeingNodesUnderAJob() {
   return rules;
 }
 
-// Only pods that a DaemonSet owns run a daemon.
-Rules SeeingOwnedDaemonsOnly() {
+// The rule of members sees what `change` makes of the snapshot.
+template <typename Change>
+Rules WithMembersSeen(Change /*change*/) {
   Rules rules = kRules;
   rules.membership = [](const Observed& observed, const compute_domain::Instant& now) {
     Observed seen = observed;
-    if (seen.evidence.daemon_pods) {
-      std::erase_if(*seen.evidence.daemon_pods, std::not_fn(compute_domain::IsDaemonPod));
-    }
+    Change()(seen);
     return kRules.membership(seen, now);
   };
   return rules;
 }
 
+// Only pods that a DaemonSet owns run a daemon.
+Rules SeeingOwnedDaemonsOnly() {
+  return WithMembersSeen([](Observed& seen) {
+    if (seen.evidence.daemon_pods) {
+      std::erase_if(*seen.evidence.daemon_pods, std::not_fn(compute_domain::IsDaemonPod));
+    }
+  });
+}
+
 // A member stays in status until its daemon has ended.
 Rules KeepingUnusedMembers() {
-  Rules rules = kRules;
-  rules.membership = [](const Observed& observed, const compute_domain::Instant& now) {
-    Observed used = observed;
-    for (const api::Clique& clique : observed.children.cliques) {
+  return WithMembersSeen([](Observed& seen) {
+    for (const api::Clique& clique : seen.children.cliques) {
       for (const api::Member& entry : clique.daemons) {
-        used.children.claims.push_back({.meta = {.key = {.ns = observed.domain->meta.key.ns}},
-                                        .channel_domain = observed.uid,
+        seen.children.claims.push_back({.meta = {.key = {.ns = seen.domain->meta.key.ns}},
+                                        .channel_domain = seen.uid,
                                         .node = entry.node});
       }
     }
-    return kRules.membership(used, now);
-  };
-  return rules;
+  });
 }
 
 // A member leaves status once the cache shows no claim.
 Rules BelievingClaimsOfTheCache() {
-  Rules rules = kRules;
-  rules.membership = [](const Observed& observed, const compute_domain::Instant& now) {
-    Observed believed = observed;
-    believed.evidence.claims = observed.children.claims;
-    return kRules.membership(believed, now);
-  };
-  return rules;
+  return WithMembersSeen([](Observed& seen) { seen.evidence.claims = seen.children.claims; });
 }
 
 // Believes that no daemon runs when it renders the DaemonSet.

@@ -105,12 +105,9 @@ void KeepMembers(const MembershipIndex& index, MemberByNode& members, Membership
   std::set<std::string> old_views;  // Cliques in which another node has a member's index.
   for (const Member& shown : shown_members) {
     if (members.contains(shown.node)) continue;
-    if (index.unused.contains(shown.node)) {
-      left.insert(shown.node);
-      continue;
-    }
     const bool is_taken = !shown.clique.empty() && taken.contains({shown.clique, shown.index});
-    if (HasLeft(live, shown, membership) || (is_taken && HasTakenItselfOut(live, shown))) {
+    if (index.unused.contains(shown.node) || HasLeft(live, shown, membership) ||
+        (is_taken && HasTakenItselfOut(live, shown))) {
       left.insert(shown.node);
     } else if (is_taken) {
       old_views.insert(shown.clique);
