@@ -27,9 +27,9 @@ api::Clique CliqueOf(const std::string& uid, const std::string& version) {
 }
 
 TEST(Learn, Owner_OrItsAbsence_IsEvidence) {
-  EXPECT_EQ(After({}, OwnerFound()).evidence.LiveOwner(), nullptr);
-  EXPECT_TRUE(After({}, OwnerFound()).evidence.owner);
-  const Observed found = After({}, OwnerFound{.owner = kube::ObjectMeta{.uid = "u"}});
+  EXPECT_EQ(After(Observed(), OwnerFound()).evidence.LiveOwner(), nullptr);
+  EXPECT_TRUE(After(Observed(), OwnerFound()).evidence.owner);
+  const Observed found = After(Observed(), OwnerFound{.owner = kube::ObjectMeta{.uid = "u"}});
   ASSERT_NE(found.evidence.LiveOwner(), nullptr);
   EXPECT_EQ(found.evidence.LiveOwner()->uid, "u");
 }
@@ -56,7 +56,7 @@ TEST(Learn, CliquesReplaceThoseOfTheCache_OnlyIfTheyAreNewer) {
 }
 
 TEST(Learn, ClaimsAndNodes_AreEvidence_UntilClaimsAreOutdated) {
-  Observed observed = After({}, ClaimsFound{.claims = {api::ResourceClaim()}});
+  Observed observed = After(Observed(), ClaimsFound{.claims = {api::ResourceClaim()}});
   observed = After(std::move(observed), NodeFound{.name = "a", .seen = NodeSeen::kReady});
   EXPECT_EQ(observed.evidence.claims->size(), 1U);
   EXPECT_EQ(observed.evidence.nodes.at("a"), NodeSeen::kReady);
@@ -68,7 +68,7 @@ TEST(Learn, NameIsKnown_UntilItIsForgotten) {
   const auto learn = [&](Observed observed, NameCheck::Is is) {
     return After(std::move(observed), NameFound{Kind::kDaemonSet, key, {is}});
   };
-  Observed observed = learn({}, NameCheck::Is::kTaken);
+  Observed observed = learn(Observed(), NameCheck::Is::kTaken);
   EXPECT_EQ(observed.evidence.NameOf(Kind::kDaemonSet, key).is, NameCheck::Is::kTaken);
   observed = learn(std::move(observed), NameCheck::Is::kFree);
   EXPECT_EQ(observed.evidence.NameOf(Kind::kDaemonSet, key).is, NameCheck::Is::kFree);
@@ -76,12 +76,12 @@ TEST(Learn, NameIsKnown_UntilItIsForgotten) {
 }
 
 TEST(Learn, SchedulerMessages_AreEvidence) {
-  EXPECT_TRUE(After({}, SchedulerMessagesRead()).evidence.scheduler_messages);
+  EXPECT_TRUE(After(Observed(), SchedulerMessagesRead()).evidence.scheduler_messages);
 }
 
 TEST(Learn, CountedGpus_AreNew) {
   const auto gpus = std::make_shared<const api::GpusByNode>();
-  const GpuCount counted = After({}, GpusCounted{.by_node = gpus}).facts.cluster.gpus;
+  const GpuCount counted = After(Observed(), GpusCounted{.by_node = gpus}).facts.cluster.gpus;
   EXPECT_EQ(counted.by_node, gpus);
   EXPECT_FALSE(counted.is_old);
 }
@@ -89,13 +89,13 @@ TEST(Learn, CountedGpus_AreNew) {
 TEST(Learn, MissingPermission_IsKnownUntilItIsTriedAgain) {
   const base::Clock::TimePoint until{std::chrono::hours(1)};
   const Observed after =
-      After({}, PermissionMissing{.permission = {.verb = "delete", .resource = kube::kPods.plural},
+      After(Observed(), PermissionMissing{.permission = {.verb = "delete", .resource = kube::kPods.plural},
                                   .until = until});
   EXPECT_EQ(after.facts.cluster.MissingUntil("delete", kube::kPods), until);
 }
 
 TEST(Learn, StoredDomain_HasItsNewMeta_IfThereIsOne) {
-  EXPECT_FALSE(After({}, DomainStored{.meta = {.uid = "u"}}).domain);
+  EXPECT_FALSE(After(Observed(), DomainStored{.meta = {.uid = "u"}}).domain);
   Observed before;
   before.domain.emplace();
   const Observed after = After(before, DomainStored{.meta = {.resource_version = "2"}});
@@ -125,8 +125,8 @@ TEST(Learn, NodeWithoutItsLabel_IsNoLongerOfTheDomain) {
 }
 
 TEST(Learn, ReplyShowsWhetherTheCrdPrunesStatus) {
-  EXPECT_TRUE(After({}, StatusPruned{true}).facts.cluster.status_is_pruned);
-  EXPECT_FALSE(After({}, StatusPruned{false}).facts.cluster.status_is_pruned);
+  EXPECT_TRUE(After(Observed(), StatusPruned{true}).facts.cluster.status_is_pruned);
+  EXPECT_FALSE(After(Observed(), StatusPruned{false}).facts.cluster.status_is_pruned);
 }
 
 }  // namespace
