@@ -7,6 +7,7 @@
 
 #include "pkg/base/check.h"
 #include "pkg/base/did_you_mean.h"
+#include "pkg/base/find.h"
 #include "pkg/base/text.h"
 #include "pkg/json/utf8.h"
 #include "pkg/json/value.h"
@@ -63,8 +64,8 @@ constexpr auto kOfDomains = std::to_array<DomainGate>({
 });
 
 bool IsKnown(std::string_view name) {
-  return std::ranges::find(kNotOfDomains, name) != kNotOfDomains.end() ||
-         std::ranges::find(kOfDomains, name, &DomainGate::name) != kOfDomains.end();
+  return base::Contains(kNotOfDomains, name) ||
+         base::Contains(kOfDomains, name, &DomainGate::name);
 }
 
 // Returns " (did you mean X?)". Empty if no known gate is similar.

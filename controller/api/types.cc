@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "controller/api/names.h"
+#include "pkg/base/find.h"
 #include "pkg/base/number.h"
 #include "pkg/json/repair.h"
 #include "pkg/json/utf8.h"
@@ -38,7 +39,7 @@ void AddUnknownKeys(json::View keys, std::string_view kind, const Known& known,
   constexpr std::size_t kKeysMax = 32;
   constexpr std::size_t kLengthMax = 100;
   keys.ForEachMember([&](std::string_view key, json::View) {
-    if (!key.starts_with(kOwnPrefix) || std::ranges::find(known, key) != known.end()) return;
+    if (!key.starts_with(kOwnPrefix) || base::Contains(known, key)) return;
     // Kubernetes stores no other keys.
     if (!kube::IsLabelKey(key) || key.size() > kLengthMax || unknown.size() >= kKeysMax) return;
     unknown.push_back(std::string(kind) + " " + std::string(key));

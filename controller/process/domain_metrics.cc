@@ -8,6 +8,7 @@
 #include "controller/api/names.h"
 #include "controller/compute_domain/status/explanation/imex_health.h"
 #include "controller/compute_domain/status/explanation/warnings.h"
+#include "pkg/base/find.h"
 #include "pkg/base/rfc3339.h"
 
 namespace process {
@@ -353,12 +354,13 @@ void DomainMetrics::ObservePhase(const char* phase, base::Clock::WallTime from,
   phases_.Add({{"phase", phase}}, kFormationBuckets).Observe(Seconds(to - from));
 }
 
-void DomainMetrics::Progressed(const kube::Uid& domain, compute_domain::Cache::Progress progress) {
+void DomainMetrics::Progressed(const kube::Uid& domain_uid,
+                               compute_domain::Cache::Progress progress) {
   state_.With([&](State& state) {
-    const auto found = state.totals.find(domain);
-    if (found == state.totals.end() || !found->second.claimed || found->second.formed) return;
+    Totals* const totals = base::Find(state.totals, domain_uid);
+    if (totals == nullptr || !totals->claimed || totals->formed) return;
     const bool is_label = progress == compute_domain::Cache::Progress::kLabelled;
-    (is_label ? found->second.labelled : found->second.daemon_ready) = clock_.Wall();
+    (is_label ? totals->labelled : totals->daemon_ready) = clock_.Wall();
   });
 }
 
@@ -413,14 +415,14 @@ std::vector<MetricFamily> DomainMetrics::Collect() const {
     AddWaiting(view, now, labels, families);
     AddCliques(view.domain, labels, families);
     AddNodes(view, labels, families);
-    const auto totals = state.totals.find(meta.uid);
-    if (totals == state.totals.end()) return;
+    const Totals* const totals = base::Find(state.totals, meta.uid);
+    if (totals == nullptr) return;
     families.Add("cdom_domain_held_node_seconds_total",
                  "Sum of the time for which nodes had the domain's label, sampled every 5 s",
-                 labels, totals->second.held_node_seconds, MetricType::Counter);
+                 labels, totals->held_node_seconds, MetricType::Counter);
     families.Add("cdom_domain_idle_node_seconds_total",
                  "The part of that time in which no pod held a channel", labels,
-                 totals->second.idle_node_seconds, MetricType::Counter);
+                 totals->idle_node_seconds, MetricType::Counter);
   });
   return families.Take();
 }

@@ -77,7 +77,7 @@ class DomainMetrics final : public prometheus::Collectable {
   // Observes the wait of a claim whose pod got a node. `claim` is its state before.
   void Waited(const api::ResourceClaim& claim);
   // A domain that may be forming has made progress.
-  void Progressed(const kube::Uid& domain, compute_domain::Cache::Progress progress);
+  void Progressed(const kube::Uid& domain_uid, compute_domain::Cache::Progress progress);
 
   std::vector<prometheus::MetricFamily> Collect() const override;
 

@@ -1,10 +1,9 @@
 #include "controller/process/identity.h"
 
-#include <algorithm>
 #include <chrono>
-#include <vector>
 
 #include "controller/api/names.h"
+#include "pkg/base/find.h"
 #include "pkg/json/value.h"
 #include "pkg/kube/api/resource.h"
 #include "pkg/kube/client/request.h"
@@ -52,8 +51,7 @@ bool IsNamed(const std::string& user, const json::Value& policy) {
 }
 
 bool Denies(const json::Value& binding) {
-  const std::vector<std::string> actions = binding["spec"]["validationActions"].AsTexts();
-  return std::ranges::find(actions, "Deny") != actions.end();
+  return base::Contains(binding["spec"]["validationActions"].AsTexts(), "Deny");
 }
 
 // Returns whether the policy is in force and refuses the user.

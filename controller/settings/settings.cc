@@ -8,6 +8,7 @@
 #include "controller/settings/configuration.h"
 #include "controller/settings/table.h"
 #include "pkg/base/file.h"
+#include "pkg/base/find.h"
 #include "pkg/command_line/flags.h"
 
 namespace settings {
@@ -87,7 +88,7 @@ bool Settings::HasTwoWriters() const {
       std::to_array<std::string_view>({"dra-driver-nvidia-gpu", "k8s-dra-driver-gpu"});
   std::string name = image.substr(image.rfind('/') + 1);
   name = name.substr(0, name.find_first_of(":@"));
-  return controller_writes_membership && std::ranges::find(kNvidias, name) != kNvidias.end();
+  return controller_writes_membership && base::Contains(kNvidias, name);
 }
 
 std::vector<kube::ObjectKey> Settings::KnownLeases() const {

@@ -7,6 +7,7 @@
 #include "controller/compute_domain/model/ownership.h"
 #include "controller/compute_domain/model/spec.h"
 #include "pkg/base/check.h"
+#include "pkg/base/find.h"
 
 namespace compute_domain {
 
@@ -391,11 +392,11 @@ void Cache::AddCliqueSharers(Observed& observed) const {
 void Cache::AddReboots(Observed& observed) const {
   before_reboot_.With([&](const auto& pods) {
     for (api::DaemonPod& pod : observed.children.daemon_pods) {
-      const auto it = pods.find(pod.meta.uid);
-      if (it == pods.end()) continue;
+      const std::string* const started = base::Find(pods, pod.meta.uid);
+      if (started == nullptr) continue;
       pod.ready = false;
       // The kubelet has reported the pod since, and `trouble` is the cause.
-      if (it->second == kDown && !pod.trouble.empty()) continue;
+      if (*started == kDown && !pod.trouble.empty()) continue;
       observed.rebooted.insert(pod.node);
     }
   });
@@ -474,8 +475,7 @@ void Cache::VisitNodes(const CliquePlacements& placements, const NodeVisitor& vi
       context.has_channel = std::ranges::any_of(
           claims, [](const auto& claim) { return claim->has_channel && !claim->admin_access; });
     }
-    const auto kept = reserved_for.find(node.clique);
-    if (kept != reserved_for.end()) context.reserved_for = kept->second;
+    context.reserved_for = base::FindOr(reserved_for, node.clique, "");
     visit(node, context);
   });
 }

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "controller/api/names.h"
+#include "pkg/base/find.h"
 #include "pkg/base/overload.h"
 
 namespace compute_domain {
@@ -99,6 +100,11 @@ ActionId IdOf(const Action& action) {
           [&](const ReadDaemons&) { return of({}, {}); },
           [&](const ReadNodes&) { return of({}, {}); }},
       action);
+}
+
+bool HasFailed(const Memory& memory, const Action& action) {
+  const Retry* const retry = base::Find(memory.retries, IdOf(action));
+  return retry != nullptr && retry->HasFailed();
 }
 
 namespace {

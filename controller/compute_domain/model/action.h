@@ -140,6 +140,8 @@ Concern ConcernOf(const Action& action);
 // Returns a description such as "create DaemonSet cdom-system/x", for errors and logs.
 std::string Describe(const Action& action);
 ActionId IdOf(const Action& action);
+// Returns whether the action has failed since it last succeeded.
+bool HasFailed(const Memory& memory, const Action& action);
 bool IsWrite(const Action& action);
 // Returns a hash of what the action writes, without versions and times, to notice that the same is
 // to be written again. The same for all actions that write no content, such as Delete.

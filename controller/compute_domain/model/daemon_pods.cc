@@ -2,6 +2,8 @@
 
 #include <tuple>
 
+#include "pkg/base/find.h"
+
 namespace compute_domain {
 
 using api::DaemonPod;
@@ -19,8 +21,8 @@ bool IsBetter(const DaemonPod& a, const DaemonPod& b) {
 }  // namespace
 
 NodeLife LifeOf(const Observed& observed, const std::string& node) {
-  const auto it = observed.nodes.find(node);
-  if (it != observed.nodes.end() && it->second.ready) return NodeLife::kLives;
+  const api::Node* const cached = base::Find(observed.nodes, node);
+  if (cached != nullptr && cached->ready) return NodeLife::kLives;
   const bool is_current = observed.facts.views.nodes == Freshness::kFresh;
   return is_current ? NodeLife::kLost : NodeLife::kNotKnown;
 }
@@ -30,9 +32,9 @@ bool IsLost(const Observed& observed, const std::string& node) {
 }
 
 bool HasEnded(const Observed& observed, const std::string& node) {
-  const auto read = observed.evidence.nodes.find(node);
-  if (read == observed.evidence.nodes.end() || read->second == NodeSeen::kReady) return false;
-  return read->second == NodeSeen::kMissing || observed.memory.lost_for_long.contains(node);
+  const NodeSeen* const read = base::Find(observed.evidence.nodes, node);
+  if (read == nullptr || *read == NodeSeen::kReady) return false;
+  return *read == NodeSeen::kMissing || observed.memory.lost_for_long.contains(node);
 }
 
 bool MayHaveEnded(const Observed& observed, const std::string& node) {
@@ -65,10 +67,9 @@ PodByNode PodsThatCount(const Observed& observed) {
   for (const DaemonPod& pod : observed.children.daemon_pods) {
     const kube::OwnerReference* owner = pod.meta.ControllerOwner();
     if (owner == nullptr) continue;
-    const auto set = our_daemon_sets.find(owner->uid);
     const bool is_unknown = observed.facts.views.daemon_sets == Freshness::kUnknown;
-    const bool ours =
-        is_unknown || (set != our_daemon_sets.end() && set->second == pod.meta.key.ns);
+    const std::string* const ns = base::Find(our_daemon_sets, owner->uid);
+    const bool ours = is_unknown || (ns != nullptr && *ns == pod.meta.key.ns);
     if (!ours || pod.node.empty() || pod.terminal) continue;
     const DaemonPod*& best = pods[pod.node];
     if (best == nullptr || IsBetter(pod, *best)) best = &pod;

@@ -14,6 +14,7 @@
 #include "controller/compute_domain/model/kind.h"
 #include "controller/daemon_set/render.h"
 #include "pkg/base/clock.h"
+#include "pkg/base/find.h"
 #include "pkg/base/shared_value.h"
 #include "pkg/kube/api/permission.h"
 #include "pkg/kube/api/resource.h"
@@ -88,10 +89,7 @@ struct Views {
   std::string problem = {};
 
   // Returns the entry of `problems`. Empty if there is none.
-  std::string ProblemOf(Kind kind) const {
-    const auto it = problems.find(kind);
-    return it == problems.end() ? std::string() : it->second;
-  }
+  std::string ProblemOf(Kind kind) const { return base::FindOr(problems, kind, ""); }
   friend bool operator==(const Views&, const Views&) = default;
 };
 
@@ -140,9 +138,9 @@ struct ClusterState {
   // Returns until when cdom works without the permission. Empty if it is not known to be missing.
   std::optional<base::Clock::TimePoint> MissingUntil(const char* verb,
                                                      const kube::Resource& resource) const {
-    const auto lacked = missing_permissions.find({.verb = verb, .resource = resource.plural});
-    if (lacked == missing_permissions.end()) return {};
-    return lacked->second;
+    const auto* const until =
+        base::Find(missing_permissions, {.verb = verb, .resource = resource.plural});
+    return until == nullptr ? std::nullopt : std::optional(*until);
   }
 };
 

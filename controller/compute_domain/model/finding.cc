@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "pkg/base/find.h"
 #include "pkg/base/overload.h"
 
 namespace compute_domain {
@@ -41,8 +42,7 @@ void Learn(Observed& observed, const CliqueStored& written) {
 void Learn(Observed& observed, const LabelGone& gone) {
   std::erase_if(observed.children.labelled_nodes,
                 [&](const api::Node& node) { return node.meta.key.name == gone.node; });
-  const auto node = observed.nodes.find(gone.node);
-  if (node != observed.nodes.end()) node->second.domain.clear();
+  if (api::Node* const node = base::Find(observed.nodes, gone.node)) node->domain.clear();
 }
 
 void Learn(Observed& observed, Finding finding) {

@@ -12,6 +12,7 @@
 #include "controller/compute_domain/model/facts.h"
 #include "controller/compute_domain/model/kind.h"
 #include "controller/compute_domain/model/memory.h"
+#include "pkg/base/find.h"
 #include "pkg/kube/api/meta.h"
 
 namespace compute_domain {
@@ -61,8 +62,8 @@ struct Evidence {
   // Returns kNotAsked for a name that was not checked.
   const NameCheck& NameOf(Kind kind, const kube::ObjectKey& key) const {
     static const NameCheck not_asked;
-    const auto it = names.find({kind, key});
-    return it == names.end() ? not_asked : it->second;
+    const NameCheck* const known = base::Find(names, {kind, key});
+    return known == nullptr ? not_asked : *known;
   }
 };
 

@@ -4,12 +4,12 @@
 
 #include "controller/api/names.h"
 #include "controller/compute_domain/model/daemon_pods.h"
+#include "pkg/base/find.h"
 
 namespace compute_domain {
 
 bool IsDriverNamespace(const Facts& facts, const std::string& ns) {
-  return std::ranges::find(facts.settings->driver_namespaces, ns) !=
-         facts.settings->driver_namespaces.end();
+  return base::Contains(facts.settings->driver_namespaces, ns);
 }
 
 namespace {

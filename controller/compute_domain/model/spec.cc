@@ -8,6 +8,7 @@
 #include "controller/compute_domain/model/ownership.h"
 #include "pkg/base/did_you_mean.h"
 #include "pkg/base/duration.h"
+#include "pkg/base/find.h"
 #include "pkg/base/number.h"
 #include "pkg/kube/api/names.h"
 
@@ -62,7 +63,7 @@ std::string DescribeUnknown(const std::string& unknown) {
                                        api::kDomainAnnotations.end());
   std::vector<std::string> labels(api::kDomainLabels.begin(), api::kDomainLabels.end());
   const std::vector<std::string>& others = is_label ? annotations : labels;
-  if (std::ranges::find(others, key) != others.end()) {
+  if (base::Contains(others, key)) {
     return kind + " " + key + " (make it " + (is_label ? "an annotation)" : "a label)");
   }
   std::vector<std::string> known = std::move(annotations);

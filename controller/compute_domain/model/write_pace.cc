@@ -4,6 +4,8 @@
 #include <map>
 #include <string_view>
 
+#include "pkg/base/find.h"
+
 namespace compute_domain {
 
 using std::chrono::milliseconds;
@@ -17,8 +19,8 @@ bool LosesReadiness(const std::vector<api::Member>& before, const std::vector<ap
   for (const api::Member& member : after) now.emplace(member.node, &member);
   return std::ranges::any_of(before, [&](const api::Member& member) {
     if (!member.ready) return false;
-    const auto it = now.find(member.node);
-    return it == now.end() || !it->second->ready;
+    const api::Member* const later = base::FindOr(now, member.node, nullptr);
+    return later == nullptr || !later->ready;
   });
 }
 

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "pkg/base/find.h"
+
 namespace compute_domain {
 
 // Time for which a count is reused. Each count visits all nodes.
@@ -25,8 +27,7 @@ std::shared_ptr<const CliqueCapacities> CapacityCache::Count(const Facts& facts)
                compute_domain::Count(node.clique, availability, capacity);
              });
   for (const auto& [clique, placement] : placements) {
-    const auto count = capacity.find(clique);
-    if (count != capacity.end()) count->second.placement = placement;
+    if (CliqueCapacity* const count = base::Find(capacity, clique)) count->placement = placement;
   }
   counted = {.at = now, .capacity = std::make_shared<const CliqueCapacities>(std::move(capacity))};
   counted_.With([&](Counted& last) { last = counted; });

@@ -2,14 +2,13 @@
 
 #include <utility>
 
+#include "pkg/base/find.h"
+
 namespace compute_domain {
 
 std::shared_ptr<const Remembered> DomainMemories::Recall(const kube::Uid& uid) const {
   static const auto kNothing = std::make_shared<const Remembered>();
-  return of_.With([&](const auto& of) {
-    const auto known = of.find(uid);
-    return known == of.end() ? kNothing : known->second;
-  });
+  return of_.With([&](const auto& of) { return base::FindOr(of, uid, kNothing); });
 }
 
 void DomainMemories::Keep(const kube::Uid& uid, Remembered remembered) {

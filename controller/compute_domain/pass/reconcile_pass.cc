@@ -8,6 +8,7 @@
 #include "controller/compute_domain/rules/children.h"
 #include "controller/compute_domain/status/events.h"
 #include "pkg/base/check.h"
+#include "pkg/base/find.h"
 #include "pkg/kube/client/patch_by_put.h"
 #include "pkg/kube/client/request.h"
 
@@ -207,15 +208,16 @@ bool ReconcilePass::MayStart(const Action& action) {
   // This pass deleted the object already. The cache still shows it.
   const auto* remove = std::get_if<Delete>(&action);
   if (remove != nullptr && deleted_.contains(remove->uid)) return false;
-  const auto& retries = observed_.memory.retries;
-  const auto retry = retries.empty() ? retries.end() : retries.find(IdOf(action));
-  if (retry == retries.end()) return true;
+  if (observed_.memory.retries.empty()) return true;
+  const ActionId id = IdOf(action);
+  const Retry* const retry = base::Find(observed_.memory.retries, id);
+  if (retry == nullptr) return true;
   // A first failure may have passed with what started this pass.
-  const bool is_news = retry->second.is_first && !not_now_.contains(retry->first);
-  const base::Clock::TimePoint due = shared_.rules().due_at(retry->second, action);
+  const bool is_news = retry->is_first && !not_now_.contains(id);
+  const base::Clock::TimePoint due = shared_.rules().due_at(*retry, action);
   if (is_news || due <= shared_.Now().monotonic) return true;
-  not_now_.insert(retry->first);
-  Change(ActionWaits{.action = retry->first, .until = due});
+  not_now_.insert(id);
+  Change(ActionWaits{.action = id, .until = due});
   if (Admits(action)) lacks_finalizer_ = true;
   return false;
 }
@@ -356,11 +358,10 @@ void ReconcilePass::RememberSuccess(const Action& action, const ActionResult& re
 void ReconcilePass::PaceRepetition(const Action& action, bool changed_nothing) {
   const ActionId id = IdOf(action);
   if (!IsWrite(action)) return Change(ActionDone{.action = id});
-  const auto before = observed_.memory.retries.find(id);
-  const bool is_repeated =
-      before != observed_.memory.retries.end() && !before->second.written.empty();
+  const Retry* const before = base::Find(observed_.memory.retries, id);
+  const bool is_repeated = before != nullptr && !before->written.empty();
   const bool is_undone = is_repeated && !changed_nothing;
-  const bool was_told = is_repeated && !before->second.undone.empty();
+  const bool was_told = is_repeated && !before->undone.empty();
   Change(ActionDone{.action = id,
                     .concern = ConcernOf(action),
                     .content = ContentOf(action),
@@ -380,9 +381,8 @@ void ReconcilePass::Finish() {
   waits_for_room_ = waits_for_room_ || status_->waits_for_room;
   if (const std::optional<NameTaken>& taken = status_->obstacle) {
     const ActionId action = IdOf(Create{.kind = taken->kind, .key = taken->key});
-    const auto retry = observed_.memory.retries.find(action);
-    const bool is_waiting = retry != observed_.memory.retries.end() && retry->second.until > now;
-    if (is_waiting) {
+    const Retry* const retry = base::Find(observed_.memory.retries, action);
+    if (retry != nullptr && retry->until > now) {
       Change(ActionWaits{.action = action});
     } else {
       Fail({.action = action,

@@ -19,9 +19,9 @@ class RolloutBrake {
   RolloutBrake(int cliques_max, base::Logger& logger);
 
   // Says how many cliques of the domain are in a rollout.
-  void Hold(const kube::Uid& domain, std::size_t cliques);
+  void Hold(const kube::Uid& domain_uid, std::size_t cliques);
   // The same, if the cluster has room for them. Returns whether it has.
-  bool TryHold(const kube::Uid& domain, std::size_t cliques);
+  bool TryHold(const kube::Uid& domain_uid, std::size_t cliques);
   bool HasRoom() const;
 
   // Adds `waits`, if it is not empty, to the end of the domains that wait for room. Then returns
@@ -30,7 +30,8 @@ class RolloutBrake {
 
   // Stops the rollout in all domains if `failed` says why. If it is empty, resumes a rollout that
   // this domain stopped. `name` is for the log.
-  void StopOrResume(const kube::Uid& domain, const std::string& name, const std::string& failed);
+  void StopOrResume(const kube::Uid& domain_uid, const std::string& name,
+                    const std::string& failed);
   // Returns why no daemon is replaced in any domain. Empty if the rollout continues.
   std::string WhyStopped() const;
 
@@ -42,7 +43,7 @@ class RolloutBrake {
     std::string why_stopped = {};
     kube::Uid stopped_by = {};
   };
-  void Hold(State& state, const kube::Uid& domain, std::size_t cliques) const;
+  void Hold(State& state, const kube::Uid& domain_uid, std::size_t cliques) const;
 
   const std::size_t cliques_max_;
   base::Logger& logger_;

@@ -16,6 +16,7 @@
 #include "controller/compute_domain/status/explanation/member_phases.h"
 #include "controller/compute_domain/status/explanation/missing_plugins.h"
 #include "controller/compute_domain/status/explanation/unlisted_claims.h"
+#include "pkg/base/find.h"
 
 namespace compute_domain {
 
@@ -31,10 +32,7 @@ using Since = std::map<std::string, TimePoint>;
 // Returns since when each of `nodes` has been in a state. They are in it now.
 Since StillSo(const std::vector<std::string>& nodes, const Since& before, TimePoint now) {
   Since since;
-  for (const std::string& node : nodes) {
-    const auto it = before.find(node);
-    since.emplace(node, it == before.end() ? now : it->second);
-  }
+  for (const std::string& node : nodes) since.emplace(node, base::FindOr(before, node, now));
   return since;
 }
 
@@ -52,12 +50,8 @@ std::map<kube::Uid, std::optional<TimePoint>> FindUnready(const Observed& observ
   std::map<kube::Uid, std::optional<TimePoint>> unready;
   for (const api::DaemonPod& pod : observed.children.daemon_pods) {
     if (pod.terminal || pod.meta.deleting || Serves(pod)) continue;
-    const auto it = before.find(pod.meta.uid);
-    if (it != before.end()) {
-      unready.insert(*it);
-    } else {
-      unready.emplace(pod.meta.uid, is_first_look ? std::nullopt : std::optional(now));
-    }
+    const auto since = is_first_look ? std::nullopt : std::optional(now);
+    unready.emplace(pod.meta.uid, base::FindOr(before, pod.meta.uid, since));
   }
   return unready;
 }

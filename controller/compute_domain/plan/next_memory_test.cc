@@ -241,7 +241,9 @@ TEST(NextMemory, REV4_K2_ActionThatConflictsWithNoChange_WaitsEverLongerAndIsTol
     memory = After(
         ActionFailed{.action = Named("a"), .is_conflict = true, .version = "7", .passing = "no"},
         memory);
-    if (i == 8) EXPECT_FALSE(memory.retries.at(Named("a")).failure);
+    if (i == 8) {
+      EXPECT_FALSE(memory.retries.at(Named("a")).failure);
+    }
   }
   const Retry& retry = memory.retries.at(Named("a"));
   EXPECT_EQ(retry.until, Time() + seconds(30));

@@ -61,9 +61,7 @@ base::Result<void> HandleDeleteReply(const Remove& action, const Reply& reply,
   }
   if (!*exists) return HandleReply(action, http::Response{.status = 200}, to);
   // Another writer may be in the way once. A person must know of what refuses again.
-  const auto retry = to.observed.memory.retries.find(IdOf(action));
-  const bool is_again = retry != to.observed.memory.retries.end() && retry->second.HasFailed();
-  if (is_again) error.code = base::ErrorCode::kForbidden;
+  if (HasFailed(to.observed.memory, action)) error.code = base::ErrorCode::kForbidden;
   return tl::unexpected(std::move(error));
 }
 

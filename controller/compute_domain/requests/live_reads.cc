@@ -7,6 +7,7 @@
 #include "controller/api/names.h"
 #include "controller/compute_domain/model/ownership.h"
 #include "pkg/base/check.h"
+#include "pkg/base/find.h"
 #include "pkg/json/repair.h"
 #include "pkg/kube/cache/list_page.h"
 #include "pkg/kube/client/patch_by_put.h"
@@ -58,7 +59,7 @@ std::vector<Page> FirstPages(const ReadChildren& read, const Observed& observed)
                      .by_label = daemons_alone && observed.memory.claims_are_labelled});
   }
   const bool known = !read.workload_namespace.empty() && observed.facts.views.claims_are_granted &&
-                     std::ranges::find(driver, read.workload_namespace) == driver.end();
+                     !base::Contains(driver, read.workload_namespace);
   // A user may have written claims of the workload by hand, without the label.
   if (known) {
     pages.push_back({.kind = Kind::kClaim, .ns = read.workload_namespace, .by_label = false});

@@ -4,6 +4,7 @@
 
 #include "controller/compute_domain/model/spec.h"
 #include "controller/compute_domain/requests/live_reads.h"
+#include "pkg/base/find.h"
 #include "pkg/json/repair.h"
 #include "pkg/kube/cache/list_page.h"
 #include "pkg/kube/client/request.h"
@@ -59,7 +60,7 @@ void TakePods(const ReadPodConditions& action, const Replies& replies, const Obs
     if (pod.has_started) pods.found.started_pods.insert(name);
     if (!pod.lacks_device) continue;
     for (const api::NodeSelection& selection : pod.nodes) {
-      const bool is_known = std::ranges::find(pods.selections, selection) != pods.selections.end();
+      const bool is_known = base::Contains(pods.selections, selection);
       if (!is_known && pods.selections.size() < kSelectionsMax)
         pods.selections.push_back(selection);
     }
@@ -110,9 +111,9 @@ PodReach ReachOf(const api::UserPod& pod, const PodsRead& pods) {
   PodReach reach = {.tolerations = pod.tolerations};
   std::set<std::string> nodes;
   for (const api::NodeSelection& selection : pod.nodes) {
-    const auto names = pods.nodes.find(selection);
-    if (names == pods.nodes.end() || !names->second) return reach;
-    nodes.insert(names->second->begin(), names->second->end());
+    const auto names = base::FindOr(pods.nodes, selection, {});
+    if (!names) return reach;
+    nodes.insert(names->begin(), names->end());
   }
   if (!pod.nodes.empty() && nodes.size() <= kNodesMax) reach.nodes = std::move(nodes);
   return reach;

@@ -5,6 +5,7 @@
 
 #include "controller/api/names.h"
 #include "pkg/base/check.h"
+#include "pkg/base/find.h"
 #include "pkg/json/repair.h"
 #include "pkg/kube/cache/list_page.h"
 #include "pkg/kube/client/patch_by_put.h"
@@ -155,7 +156,7 @@ Request RequestOf(const WriteFinalizers& write, const Observed& observed) {
 Result<void> HandleReply(const WriteFinalizers& write, const Reply& reply, ReplyContext& to) {
   // A deleted object needs no release. But a finalizer that could not be added is a failure: no
   // children may follow.
-  const bool adds = std::ranges::find(write.finalizers, api::kFinalizer) != write.finalizers.end();
+  const bool adds = base::Contains(write.finalizers, api::kFinalizer);
   if (!adds && IsAbsent(write.kind, write.object, reply, to)) return {};
   if (!reply) return tl::unexpected(reply.error());
   const kube::ObjectMeta meta = TRY(DecodeMetaOf(reply->body));

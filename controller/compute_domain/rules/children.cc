@@ -11,6 +11,7 @@
 #include "controller/compute_domain/rules/rollout.h"
 #include "controller/daemon_set/render.h"
 #include "controller/resource_claim_template/render.h"
+#include "pkg/base/find.h"
 #include "pkg/base/fingerprint.h"
 
 namespace compute_domain {
@@ -262,8 +263,7 @@ bool MayServe(const api::DaemonSet& set, const std::vector<api::DaemonPod>& pods
 
 bool OwnsAClique(const api::DaemonSet& set, const std::vector<api::Clique>& cliques) {
   return std::ranges::any_of(cliques, [&](const api::Clique& clique) {
-    return std::ranges::find(clique.meta.owners, set.meta.uid, &kube::OwnerReference::uid) !=
-           clique.meta.owners.end();
+    return base::Contains(clique.meta.owners, set.meta.uid, &kube::OwnerReference::uid);
   });
 }
 

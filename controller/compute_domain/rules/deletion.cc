@@ -5,6 +5,7 @@
 #include "controller/api/names.h"
 #include "controller/compute_domain/model/daemon_pods.h"
 #include "controller/compute_domain/model/ownership.h"
+#include "pkg/base/find.h"
 #include "pkg/base/rfc3339.h"
 
 namespace compute_domain {
@@ -52,25 +53,23 @@ bool HasOnlyUsersTemplates(const Observed& observed) {
 // Returns whether the action failed, or was undone, several times in a row.
 bool WasInVain(const Observed& observed, const Action& action) {
   constexpr std::chrono::seconds kDelay{1};
-  const auto retry = observed.memory.retries.find(IdOf(action));
-  return retry != observed.memory.retries.end() &&
-         std::max(retry->second.backoff.delay(), retry->second.pace.delay()) >= kDelay;
+  const Retry* const retry = base::Find(observed.memory.retries, IdOf(action));
+  return retry != nullptr && std::max(retry->backoff.delay(), retry->pace.delay()) >= kDelay;
 }
 
 // Returns whether cdom may not delete the object, but its owner reference deletes it later.
 bool IsLeftToGarbageCollector(const Observed& observed, const kube::ObjectMeta& found) {
   return !found.deleting && !found.HasFinalizer(api::kFinalizer) &&
          WasInVain(observed, Delete{.kind = Kind::kClaimTemplate, .key = found.key}) &&
-         std::ranges::find(found.owners, observed.uid, &kube::OwnerReference::uid) !=
-             found.owners.end();
+         base::Contains(found.owners, observed.uid, &kube::OwnerReference::uid);
 }
 
 // Returns whether a kubelet ends what remains on the node. A lost one ends nothing: its pods and
 // claims end with the node.
 bool EndsPods(const Observed& observed, const std::string& node) {
   if (node.empty() || !IsLost(observed, node)) return true;
-  const auto read = observed.evidence.nodes.find(node);
-  return read != observed.evidence.nodes.end() && read->second == NodeSeen::kReady;
+  const NodeSeen* const read = base::Find(observed.evidence.nodes, node);
+  return read != nullptr && *read == NodeSeen::kReady;
 }
 
 bool IsEmpty(const Observed& observed, const Children& children) {
@@ -116,9 +115,8 @@ const kube::ObjectMeta* OwnerToRelease(const Observed& observed) {
   if (observed.evidence.owner) return observed.evidence.LiveOwner();
   if (!observed.domain || !HoldsFinalizer(observed.domain->meta)) return nullptr;
   const kube::ObjectMeta& cached = observed.domain->meta;
-  const auto retry = observed.memory.retries.find(IdOf(Release(Kind::kComputeDomain, cached)));
   // For example with a conflict, because the cached version is old.
-  const bool has_failed = retry != observed.memory.retries.end() && retry->second.HasFailed();
+  const bool has_failed = HasFailed(observed.memory, Release(Kind::kComputeDomain, cached));
   const bool is_bare = IsEmpty(observed, BestView(observed)) && FindRemains(observed).empty();
   const bool is_proven = is_bare ? !has_failed : observed.memory.deletion_is_proven;
   return is_proven ? &cached : nullptr;

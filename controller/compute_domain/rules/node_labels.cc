@@ -1,9 +1,8 @@
 #include "controller/compute_domain/rules/node_labels.h"
 
-#include <algorithm>
-
 #include "controller/compute_domain/model/daemon_pods.h"
 #include "controller/compute_domain/model/ownership.h"
+#include "pkg/base/find.h"
 
 namespace compute_domain {
 
@@ -30,10 +29,11 @@ std::vector<std::string> UnlabelledNodes(const Observed& observed,
   if (!is_seen || facts.settings->imex_on_hosts) return {};
   std::set<std::string> nodes;
   for (const api::ResourceClaim& claim : claims) {
-    const auto node = observed.nodes.find(claim.node);
-    const bool may_need = node != observed.nodes.end() && node->second.ready;
+    const api::Node* const node = base::Find(observed.nodes, claim.node);
     const bool is_used = NeedsLabel(observed, claim) && !claim.consumers.empty();
-    if (may_need && is_used && node->second.domain.empty()) nodes.insert(claim.node);
+    if (is_used && node != nullptr && node->ready && node->domain.empty()) {
+      nodes.insert(claim.node);
+    }
   }
   return {nodes.begin(), nodes.end()};
 }
@@ -44,14 +44,12 @@ std::vector<std::string> NodesWithoutPods(const Observed& observed, const Instan
   const std::vector<api::Member>& members = observed.domain->status.nodes;
   std::vector<std::string> nodes;
   for (const auto& [node, pod] : PodsThatCount(observed)) {
-    const auto since = observed.memory.idle_since.find(node);
-    const bool is_idle =
-        since != observed.memory.idle_since.end() && now.monotonic - since->second >= kUnclaimedFor;
-    const bool is_member = std::ranges::find(members, node, &api::Member::node) != members.end();
+    const auto since = base::FindOr(observed.memory.idle_since, node, now.monotonic);
+    const bool is_idle = now.monotonic - since >= kUnclaimedFor;
+    const bool is_member = base::Contains(members, node, &api::Member::node);
     // A member that has left status still has its label for some seconds.
-    const auto phase = observed.memory.phases.find(node);
     const bool was_member =
-        phase != observed.memory.phases.end() && phase->second.is != MemberPhase::Is::kStarting;
+        base::FindOr(observed.memory.phases, node, {}).is != MemberPhase::Is::kStarting;
     if (is_idle && !is_member && !was_member && Serves(*pod)) nodes.push_back(node);
   }
   return nodes;
@@ -63,11 +61,11 @@ NodeLabels PlanNodeLabels(const Observed& observed, const Instant& now) {
   NodeLabels labels;
   std::vector<std::string> due;
   for (const std::string& node : IdleNodes(observed, observed.children.claims)) {
-    const auto since = observed.memory.idle_since.find(node);
-    if (since == observed.memory.idle_since.end()) continue;
+    const auto* const since = base::Find(observed.memory.idle_since, node);
+    if (since == nullptr) continue;
     // From then on NodesWithoutPods() returns the node.
-    static_cast<void>(labels.requeue_after.IsDue(since->second + kUnclaimedFor - now.monotonic));
-    const auto rest = since->second + observed.facts.settings->label_hold - now.monotonic;
+    static_cast<void>(labels.requeue_after.IsDue(*since + kUnclaimedFor - now.monotonic));
+    const auto rest = *since + observed.facts.settings->label_hold - now.monotonic;
     if (labels.requeue_after.IsDue(rest)) due.push_back(node);
   }
   std::set<std::string> bare;
@@ -95,7 +93,7 @@ NodeLabels PlanNodeLabels(const Observed& observed, const Instant& now) {
   const std::set<std::string> used = NodesInUse(observed, *observed.evidence.claims);
   for (const api::Node& node : observed.children.labelled_nodes) {
     const std::string& name = node.meta.key.name;
-    if (std::ranges::find(due, name) == due.end() || used.contains(name)) continue;
+    if (!base::Contains(due, name) || used.contains(name)) continue;
     labels.actions.emplace_back(RemoveNodeLabel{
         .node = name, .domain = observed.uid, .version = node.meta.resource_version});
   }

@@ -7,6 +7,7 @@
 #include "controller/compute_domain/model/daemon_pods.h"
 #include "controller/compute_domain/model/ownership.h"
 #include "controller/compute_domain/rules/node_names.h"
+#include "pkg/base/find.h"
 #include "pkg/base/rfc3339.h"
 
 namespace compute_domain {
@@ -115,12 +116,12 @@ std::optional<std::set<std::string>> CliquesInUse(const Observed& observed,
   std::set<std::string> in_use;
   for (const api::ResourceClaim& claim : claims) {
     if (!IsChannelClaim(observed, claim) || claim.node.empty()) continue;
-    const auto it = cliques.find(claim.node);
-    const auto node = observed.nodes.find(claim.node);
-    if (it != cliques.end()) {
-      in_use.insert(it->second);
-    } else if (node != observed.nodes.end() && !node->second.clique.empty()) {
-      in_use.insert(node->second.clique);
+    const std::string* const clique = base::Find(cliques, claim.node);
+    const api::Node* const node = base::Find(observed.nodes, claim.node);
+    if (clique != nullptr) {
+      in_use.insert(*clique);
+    } else if (node != nullptr && !node->clique.empty()) {
+      in_use.insert(node->clique);
     } else {
       return {};
     }
@@ -148,14 +149,13 @@ std::vector<Action> PodsToReplace(const Observed& observed, const Membership& me
   std::map<std::string, CliqueView> views;
   std::set<std::string> unknown;  // Nodes without a daemon, in an unknown clique.
   for (const std::string& node : NodesAway(observed, membership, pods)) {
-    const auto it = cliques.find(node);
-    (it == cliques.end() ? unknown : views[it->second].away).insert(node);
+    const std::string* const clique = base::Find(cliques, node);
+    (clique == nullptr ? unknown : views[*clique].away).insert(node);
   }
   for (const DaemonPod& pod : pods) {
     if (!IsOutdated(pod, hashes)) continue;
-    const auto it = cliques.find(pod.node);
-    if (it != cliques.end()) {
-      views[it->second].outdated.push_back(&pod);
+    if (const std::string* const clique = base::Find(cliques, pod.node)) {
+      views[*clique].outdated.push_back(&pod);
     } else if (!pod.ready && !IsLost(observed, pod.node)) {
       // The pod never joined a clique, so no job relies on it.
       unknown.erase(pod.node);
@@ -164,10 +164,9 @@ std::vector<Action> PodsToReplace(const Observed& observed, const Membership& me
   }
   for (auto& [id, view] : views) {
     if (!always && in_use->contains(id)) continue;
-    if (const auto begun = observed.memory.replacements.find(id);
-        begun != observed.memory.replacements.end()) {
+    if (const Replacement* const begun = base::Find(observed.memory.replacements, id)) {
       // Not settled yet. If the pod still exists, the outcome of its deletion is unknown.
-      const DaemonPod* pod = FindReplaced(pods, begun->second);
+      const DaemonPod* pod = FindReplaced(pods, *begun);
       if (pod != nullptr) replace(*pod, id);
       continue;
     }
@@ -193,9 +192,8 @@ std::string DescribePod(const DaemonPod& pod) {
 // age.
 milliseconds UntilOverdue(const Observed& observed, const DaemonPod& pod, const Instant& now) {
   const auto deadline = observed.facts.settings->rollout.deadline;
-  const auto seen = observed.memory.unready_since.find(pod.meta.uid);
-  if (seen != observed.memory.unready_since.end() && seen->second) {
-    return std::chrono::ceil<milliseconds>(*seen->second + deadline - now.monotonic);
+  if (const auto seen = base::FindOr(observed.memory.unready_since, pod.meta.uid, {})) {
+    return std::chrono::ceil<milliseconds>(*seen + deadline - now.monotonic);
   }
   const auto made = base::ParseTime(pod.meta.creation_timestamp).value_or(now.wall);
   return std::chrono::ceil<milliseconds>(made + deadline - now.wall);
@@ -272,19 +270,19 @@ std::map<std::string, Replacement> FindReplacements(const Observed& observed,
   if (!observed.domain || observed.domain->meta.deleting) return found;
   const PodByNode pods = PodsThatCount(observed);
   for (auto [clique, replacement] : observed.memory.replacements) {
-    const auto pod = pods.find(replacement.node);
-    const bool is_labelled = std::ranges::any_of(
-        observed.children.labelled_nodes,
-        [&](const api::Node& node) { return node.meta.key.name == replacement.node; });
-    if (pod == pods.end() && !is_labelled) continue;  // The node no longer needs a daemon.
-    const bool is_kept = pod != pods.end() && pod->second->meta.uid == replacement.replaced &&
-                         !pod->second->meta.deleting;
+    const DaemonPod* const pod = base::FindOr(pods, replacement.node, nullptr);
+    const bool is_labelled =
+        base::Contains(observed.children.labelled_nodes, replacement.node,
+                       [](const api::Node& node) { return node.meta.key.name; });
+    if (pod == nullptr && !is_labelled) continue;  // The node no longer needs a daemon.
+    const bool is_kept =
+        pod != nullptr && pod->meta.uid == replacement.replaced && !pod->meta.deleting;
     if (is_kept && now - replacement.began >= kShownWithin) continue;
     // A lost node must not keep the place from other domains. Its daemon starts when it is back.
     const bool is_over = now - replacement.began >= observed.facts.settings->rollout.deadline;
     if (is_over && IsLost(observed, replacement.node)) continue;
-    const bool serves = pod != pods.end() && pod->second->meta.uid != replacement.replaced &&
-                        Serves(*pod->second) && IsShownReady(observed, replacement.node);
+    const bool serves = pod != nullptr && pod->meta.uid != replacement.replaced && Serves(*pod) &&
+                        IsShownReady(observed, replacement.node);
     if (!serves) {
       replacement.serves_since.reset();
     } else if (!replacement.serves_since) {

@@ -5,6 +5,7 @@
 #include "controller/api/names.h"
 #include "controller/compute_domain/model/ownership.h"
 #include "controller/compute_domain/rules/next_look.h"
+#include "pkg/base/find.h"
 #include "pkg/base/rfc3339.h"
 
 namespace compute_domain {
@@ -31,9 +32,7 @@ std::map<std::string, std::vector<std::string>> FindWaiting(const Observed& obse
     if (!IsWaiting(observed, claim)) continue;
     const std::string& pod = PodOf(claim)->name;
     if (observed.memory.started_pods.contains(pod)) continue;
-    const auto messages = observed.memory.scheduler_messages.find(pod);
-    waiting[messages == observed.memory.scheduler_messages.end() ? "" : messages->second].push_back(
-        pod);
+    waiting[base::FindOr(observed.memory.scheduler_messages, pod, "")].push_back(pod);
   }
   for (auto& [messages, pods] : waiting) std::ranges::sort(pods);
   return waiting;
@@ -44,9 +43,8 @@ std::vector<kube::OwnerReference> FindPodsWithoutChannel(const Observed& observe
   for (const api::ResourceClaim& claim : observed.children.claims) {
     if (!IsWaiting(observed, claim)) continue;
     const std::string& pod = PodOf(claim)->name;
-    const auto messages = observed.memory.scheduler_messages.find(pod);
-    const bool is_said = messages != observed.memory.scheduler_messages.end() &&
-                         messages->second.find(api::kSchedulerLacksDevice) != std::string::npos;
+    const std::string said = base::FindOr(observed.memory.scheduler_messages, pod, "");
+    const bool is_said = said.find(api::kSchedulerLacksDevice) != std::string::npos;
     // What is kept of a message may be cut.
     if (is_said || observed.memory.reach.contains(pod)) pods.push_back(*PodOf(claim));
   }

@@ -10,6 +10,7 @@
 #include "controller/compute_domain/status/explanation/shortage.h"
 #include "controller/compute_domain/status/explanation/usage.h"
 #include "controller/compute_domain/status/reasons.h"
+#include "pkg/base/find.h"
 
 namespace compute_domain {
 
@@ -19,8 +20,7 @@ using kube::EventType;
 using Events = std::vector<kube::Event>;
 
 bool HasReason(const api::DomainStatus& status, std::string_view reason) {
-  return std::ranges::find(status.conditions, reason, &kube::Condition::reason) !=
-         status.conditions.end();
+  return base::Contains(status.conditions, reason, &kube::Condition::reason);
 }
 
 // Returns whether a DaemonSet's daemons were deleted with it. After --cascade=orphan they have no
@@ -65,8 +65,7 @@ class EventBuilder {
     Events events;
     for (const kube::Condition& condition : write.status.conditions) {
       if (HasReason(before, condition.reason)) continue;
-      const bool is_listed =
-          std::ranges::find(events, condition.reason, &kube::Event::reason) != events.end();
+      const bool is_listed = base::Contains(events, condition.reason, &kube::Event::reason);
       const std::optional<EventType> type = TypeOf(condition.reason);
       if (is_listed || !type) continue;
       const char* const action = observed_.domain->meta.deleting ? "Deleting" : "Reconciling";
@@ -140,9 +139,9 @@ class EventBuilder {
     if (clique == cliques.end()) return {};
     std::vector<std::string> left;
     for (const api::Member& member : clique->daemons) {
-      const bool stays =
-          std::ranges::find(write.daemons, member.node, &api::Member::node) != write.daemons.end();
-      if (!stays) left.push_back(member.node);
+      if (!base::Contains(write.daemons, member.node, &api::Member::node)) {
+        left.push_back(member.node);
+      }
     }
     if (left.empty()) return {};
     return {OfDomain(EventType::kNormal, api::kEventMemberRemoved, "UpdatingClique",
@@ -153,8 +152,7 @@ class EventBuilder {
   // No Event while a domain is being deleted, because its labels are then expected to be removed.
   Events operator()(const RemoveNodeLabel& remove) const {
     kube::ObjectMeta meta = {.key = {.name = remove.node}};
-    const auto known = observed_.nodes.find(remove.node);
-    if (known != observed_.nodes.end()) meta = known->second.meta;
+    if (const auto* const known = base::Find(observed_.nodes, remove.node)) meta = known->meta;
     const kube::ObjectReference node = kube::ReferenceTo(kube::kNodes, meta);
     if (!observed_.domain) {
       return {{.type = EventType::kNormal,
@@ -247,9 +245,7 @@ PendingPodEvents EventsForPendingPods(const Observed& observed) {
   for (const kube::OwnerReference& pod : FindPodsWithoutChannel(observed)) {
     const Shortage& shortage = shortages.at(pod.uid);
     found.sent.reasons[pod.uid] = shortage.reason;
-    const auto before = observed.memory.event_reasons.find(pod.uid);
-    if (before != observed.memory.event_reasons.end() && before->second == shortage.reason)
-      continue;
+    if (base::FindOr(observed.memory.event_reasons, pod.uid, "") == shortage.reason) continue;
     const bool passes_by_itself = shortage.reason == api::kReasonNoChannelFree;
     found.events.push_back(
         {.type = passes_by_itself ? EventType::kNormal : EventType::kWarning,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "controller/compute_domain/model/write_pace.h"
+#include "pkg/base/find.h"
 
 namespace compute_domain {
 
@@ -56,17 +57,18 @@ int CountJoining(const MembershipIndex& index, const CliquePlace& place,
 milliseconds UntilWrite(const MembershipIndex& index, const api::Clique& clique,
                         const std::vector<Member>& daemons, base::Clock::TimePoint now) {
   const Observed& observed = index.observed;
-  const auto batching = observed.memory.clique_batching.find(clique.meta.key.name);
-  if (batching == observed.memory.clique_batching.end()) return milliseconds(0);
+  const CliqueBatching* const batching =
+      base::Find(observed.memory.clique_batching, clique.meta.key.name);
+  if (batching == nullptr) return milliseconds(0);
   const auto until = [&](milliseconds window) {
-    const auto rest = std::chrono::ceil<milliseconds>(batching->second.last + window - now);
+    const auto rest = std::chrono::ceil<milliseconds>(batching->last + window - now);
     return std::max(milliseconds(0), rest);
   };
   const milliseconds urgent = UrgentWindow(daemons.size());
   if (LosesReadiness(clique.daemons, daemons)) return until(urgent);
   const milliseconds first = observed.facts.settings->status_window;
   const CliquePlace place = {clique.meta.key.ns, clique.id};
-  milliseconds window = batching->second.window;
+  milliseconds window = batching->window;
   if (CountJoining(index, place, daemons) > 0) return until(window);
   const milliseconds least = std::min(urgent, first);
   // A write that completes a new clique waits only briefly, because no more changes follow.

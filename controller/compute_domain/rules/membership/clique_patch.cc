@@ -4,6 +4,7 @@
 
 #include "controller/api/names.h"
 #include "controller/compute_domain/rules/membership/clique_batching.h"
+#include "pkg/base/find.h"
 
 namespace compute_domain {
 
@@ -63,17 +64,14 @@ kube::ObjectKey KeyOf(const Observed& observed, const CliquePlace& place) {
 json::Value OwnersOf(const MembershipIndex& index, const CliquePlace& place,
                      const api::Clique& clique, const CliqueContent& next) {
   const bool any_ours = std::ranges::any_of(next.daemons, [&](const Member& member) {
-    const auto pod = index.pods.find(member.node);
-    return pod != index.pods.end() && pod->second->controller_writes &&
-           MayBeIn(*pod->second, place);
+    const api::DaemonPod* const pod = base::FindOr(index.pods, member.node, nullptr);
+    return pod != nullptr && pod->controller_writes && MayBeIn(*pod, place);
   });
   if (!any_ours) return {};
   if (!clique.meta.is_whole) return {};  // Would drop owners that are not cached.
   std::vector<kube::OwnerReference> owners = clique.meta.owners;
   const std::optional<kube::OwnerReference> ours = OwnerOf(index.observed, place);
-  if (!ours || std::ranges::find(owners, ours->uid, &kube::OwnerReference::uid) != owners.end()) {
-    return {};
-  }
+  if (!ours || base::Contains(owners, ours->uid, &kube::OwnerReference::uid)) return {};
   owners.push_back(*ours);
   return RenderOwners(owners);
 }

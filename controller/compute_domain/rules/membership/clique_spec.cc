@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "pkg/base/check.h"
+#include "pkg/base/find.h"
 #include "pkg/base/rfc3339.h"
 
 namespace compute_domain {
@@ -22,12 +23,10 @@ class CliqueRule {
              const Instant& now)
       : index_(index),
         observed_(index.observed),
+        pods_(base::FindOr(index.in_clique, place, {})),
         place_(std::move(place)),
         clique_(clique),
-        now_(now) {
-    const auto pods = index.in_clique.find(place_);
-    if (pods != index.in_clique.end()) pods_ = pods->second;
-  }
+        now_(now) {}
 
   // Returns the desired content. Sets `needs_daemons` and adds to `refused`.
   CliqueContent Decide(Membership& membership) {
@@ -91,8 +90,7 @@ class CliqueRule {
   }
 
   bool HadEntry(const std::string& node) const {
-    return clique_ != nullptr &&
-           std::ranges::find(clique_->daemons, node, &Member::node) != clique_->daemons.end();
+    return clique_ != nullptr && base::Contains(clique_->daemons, node, &Member::node);
   }
 
   // Reserves nothing for daemons that write their own entries: they choose among all indices.
@@ -105,11 +103,6 @@ class CliqueRule {
          .until = base::FormatSeconds(now_.wall + observed_.facts.settings->index_hold)});
   }
 
-  const DaemonPod* PodOf(const std::string& node) const {
-    const auto it = index_.pods.find(node);
-    return it == index_.pods.end() ? nullptr : it->second;
-  }
-
   // Returns whether a daemon is about to remove its own entry. A daemon on a lost node, or one that
   // should have ended, no longer writes and must not block removals. Requeues for that time.
   // Measures it by this process's clock, because the clocks of hosts may be wrong.
@@ -118,10 +111,9 @@ class CliqueRule {
       const bool leaves = !pod.controller_writes && pod.meta.deleting && !pod.terminal &&
                           pod.clique == place_.id && pod.meta.key.ns == place_.ns;
       if (!leaves || IsLost(observed_, pod.node)) return false;
-      const auto& seen = observed_.memory.leaving_since;
-      const auto since = seen.find(pod.meta.uid);
-      const auto began = since == seen.end() ? now_.monotonic : since->second;
-      return !membership.requeue_after.IsDue(began + kLeavesWithin - now_.monotonic);
+      const auto since =
+          base::FindOr(observed_.memory.leaving_since, pod.meta.uid, now_.monotonic);
+      return !membership.requeue_after.IsDue(since + kLeavesWithin - now_.monotonic);
     });
   }
 
@@ -135,7 +127,7 @@ class CliqueRule {
   }
 
   void Keep(const Member& entry, Membership& membership) {
-    const DaemonPod* pod = PodOf(entry.node);
+    const DaemonPod* const pod = base::FindOr(index_.pods, entry.node, nullptr);
     // S5 (a member leaves only after a live read), even if the cache shows its pod elsewhere.
     if (pod == nullptr || !MayBeIn(*pod, place_)) {
       if (IsProvenGone(entry, membership)) {
@@ -171,9 +163,9 @@ class CliqueRule {
     for (const HeldIndex& held : next_.held) {
       if (held.node == node && IsFree(held.index)) return held.index;
     }
-    const auto shown = index_.shown.find(node);
-    if (shown == index_.shown.end() || shown->second->clique != place_.id) return -1;
-    return IsFree(shown->second->index) ? shown->second->index : -1;
+    const Member* const shown = base::FindOr(index_.shown, node, nullptr);
+    if (shown == nullptr || shown->clique != place_.id) return -1;
+    return IsFree(shown->index) ? shown->index : -1;
   }
 
   void Join(const DaemonPod& pod, int index) {

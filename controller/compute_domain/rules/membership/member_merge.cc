@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "controller/compute_domain/model/ownership.h"
+#include "pkg/base/find.h"
 
 namespace compute_domain {
 
@@ -17,10 +18,9 @@ namespace {
 // does, because the cache may lag, unless a live read shows no pod that serves. It does not become
 // ready, because the clique may be stale.
 bool StaysReady(const MembershipIndex& index, const Member& member) {
-  const auto shown = index.shown.find(member.node);
-  const bool is_shown =
-      shown != index.shown.end() && shown->second->ready && shown->second->ip == member.ip;
-  return is_shown && (!index.live.was_read() || index.live.AnyPodOn(member.node, Serves));
+  const Member* const shown = base::FindOr(index.shown, member.node, nullptr);
+  return shown != nullptr && shown->ready && shown->ip == member.ip &&
+         (!index.live.was_read() || index.live.AnyPodOn(member.node, Serves));
 }
 
 // Returns whether a member that only status shows has left. S5 (a member leaves only after a live
@@ -48,14 +48,12 @@ bool HasTakenItselfOut(const LiveView& live, const Member& shown) {
 // Returns whether the member's own daemon wrote it into status. NVIDIA's daemons do, and write no
 // clique, if their feature gate ComputeDomainCliques is off, and in versions before cliques.
 bool IsWrittenByItsDaemon(const MembershipIndex& index, const Member& shown) {
-  const auto pod = index.pods.find(shown.node);
-  if (shown.clique.empty() || pod == index.pods.end()) return false;
-  if (!AreCliquesKnown(index.observed)) return false;
-  const api::DaemonPod& daemon = *pod->second;
-  const bool may_write = !daemon.controller_writes && !daemon.meta.deleting &&
-                         daemon.clique == shown.clique && daemon.ip == shown.ip;
+  const api::DaemonPod* const pod = base::FindOr(index.pods, shown.node, nullptr);
+  if (shown.clique.empty() || pod == nullptr || !AreCliquesKnown(index.observed)) return false;
+  const bool may_write = !pod->controller_writes && !pod->meta.deleting &&
+                         pod->clique == shown.clique && pod->ip == shown.ip;
   const auto is_its = [&](const api::Clique& clique) {
-    return clique.id == shown.clique && clique.meta.key.ns == daemon.meta.key.ns;
+    return clique.id == shown.clique && clique.meta.key.ns == pod->meta.key.ns;
   };
   const bool is_gone =
       index.live.was_read() && !index.live.AnyPodOn(shown.node, [&](const api::DaemonPod& other) {
@@ -78,21 +76,20 @@ void AddWrittenByDaemons(const MembershipIndex& index, MemberByNode& members) {
 
 void AddMember(const MembershipIndex& index, const std::string& ns, Member member,
                MemberByNode& members) {
-  const auto pod = index.pods.find(member.node);
-  const bool serves = pod == index.pods.end()
-                          ? StaysReady(index, member)
-                          : Serves(*pod->second) && !IsSoughtElsewhere(*pod->second, member);
+  const api::DaemonPod* const pod = base::FindOr(index.pods, member.node, nullptr);
+  const bool serves = pod == nullptr ? StaysReady(index, member)
+                                     : Serves(*pod) && !IsSoughtElsewhere(*pod, member);
   const NodeLife life = LifeOf(index.observed, member.node);
   // A stale cache that shows the node as not ready must not make a member ready.
-  const auto shown = index.shown.find(member.node);
+  const Member* const shown = base::FindOr(index.shown, member.node, nullptr);
   const bool may_become_ready = life == NodeLife::kLives ||
                                 !index.observed.nodes.contains(member.node) ||
-                                (shown != index.shown.end() && shown->second->ready);
+                                (shown != nullptr && shown->ready);
   member.ready = member.ready && serves && life != NodeLife::kLost && may_become_ready;
   const auto [it, added] = members.emplace(member.node, member);
   // A node that moved may still be listed in its old clique. Its pod shows the right clique.
-  const bool is_where_pod_is = pod != index.pods.end() && pod->second->clique == member.clique &&
-                               pod->second->meta.key.ns == ns;
+  const bool is_where_pod_is =
+      pod != nullptr && pod->clique == member.clique && pod->meta.key.ns == ns;
   if (!added && is_where_pod_is) it->second = member;
 }
 

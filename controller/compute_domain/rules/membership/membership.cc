@@ -9,6 +9,7 @@
 #include "controller/compute_domain/rules/membership/clique_patch.h"
 #include "controller/compute_domain/rules/membership/clique_spec.h"
 #include "controller/compute_domain/rules/membership/member_merge.h"
+#include "pkg/base/find.h"
 
 namespace compute_domain {
 
@@ -50,13 +51,12 @@ std::set<std::string> FindIdle(const MembershipIndex& index, const Instant& now,
     const CliquePlace place = {.ns = clique.meta.key.ns, .id = clique.id};
     for (const api::Member& entry : clique.daemons) {
       if (index.users->contains(entry.node) || !index.shown.contains(entry.node)) continue;
-      const auto pod = index.pods.find(entry.node);
-      if (pod == index.pods.end() || !MayBeIn(*pod->second, place)) continue;
-      const auto node = observed.nodes.find(entry.node);
-      const bool is_labelled = node != observed.nodes.end() && node->second.domain == observed.uid;
-      const auto since = observed.memory.idle_since.find(entry.node);
-      const auto began = since == observed.memory.idle_since.end() ? now.monotonic : since->second;
-      const bool is_due = !is_labelled || requeue_after.IsDue(began + kUnusedFor - now.monotonic);
+      const api::DaemonPod* const pod = base::FindOr(index.pods, entry.node, nullptr);
+      if (pod == nullptr || !MayBeIn(*pod, place)) continue;
+      const api::Node* const node = base::Find(observed.nodes, entry.node);
+      const bool is_labelled = node != nullptr && node->domain == observed.uid;
+      const auto since = base::FindOr(observed.memory.idle_since, entry.node, now.monotonic);
+      const bool is_due = !is_labelled || requeue_after.IsDue(since + kUnusedFor - now.monotonic);
       if (is_due) idle.insert(entry.node);
     }
   }

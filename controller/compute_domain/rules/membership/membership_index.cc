@@ -1,6 +1,7 @@
 #include "controller/compute_domain/rules/membership/membership_index.h"
 
 #include "controller/compute_domain/model/ownership.h"
+#include "pkg/base/find.h"
 
 namespace compute_domain {
 
@@ -22,8 +23,8 @@ LiveView::LiveView(const Evidence& evidence) : was_read_(evidence.daemon_pods.ha
 }
 
 bool LiveView::Lists(const std::string& id, const std::string& node) const {
-  const auto nodes = listed_.find(id);
-  return nodes != listed_.end() && nodes->second.contains(node);
+  const auto* const nodes = base::Find(listed_, id);
+  return nodes != nullptr && nodes->contains(node);
 }
 
 namespace {

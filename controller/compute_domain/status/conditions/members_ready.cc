@@ -9,6 +9,7 @@
 #include "controller/compute_domain/status/explanation/imex_health.h"
 #include "controller/compute_domain/status/explanation/member_phases.h"
 #include "controller/compute_domain/status/explanation/warnings.h"
+#include "pkg/base/find.h"
 
 namespace compute_domain {
 
@@ -22,18 +23,12 @@ struct Trouble {
   std::string detail = {};
 };
 
-// Returns the daemon pod of the node. Null if there is none.
-const api::DaemonPod* PodOn(const StatusInput& input, const std::string& node) {
-  const auto pod = input.analysis.pods.find(node);
-  return pod == input.analysis.pods.end() ? nullptr : pod->second;
-}
-
 // Returns why the daemon cannot run, as it or its kubelet reports. Empty if neither does.
 Trouble FindFault(const StatusInput& input, const Member& member) {
-  const Observed& observed = input.observed;
-  const auto fabric = observed.fabric_errors.find(member.node);
-  if (fabric != observed.fabric_errors.end()) return {api::kReasonFabricError, fabric->second};
-  const api::DaemonPod* pod = PodOn(input, member.node);
+  if (const auto* const error = base::Find(input.observed.fabric_errors, member.node)) {
+    return {api::kReasonFabricError, *error};
+  }
+  const api::DaemonPod* const pod = base::FindOr(input.analysis.pods, member.node, nullptr);
   if (pod == nullptr || pod->meta.deleting) return {};
   const ImexTrouble imex = ImexTroubleOf(*pod);
   if (imex.reason == api::kReasonImexOnHost) return {imex.reason, imex.detail};
@@ -53,29 +48,29 @@ Trouble FindPassing(const StatusInput& input, const Member& member) {
 
 Trouble TroubleOf(const StatusInput& input, const Member& member) {
   const Observed& observed = input.observed;
-  const auto node = observed.nodes.find(member.node);
-  const bool is_known = node != observed.nodes.end();
-  if (IsLost(observed, member.node))
-    return {api::kReasonNodeLost, is_known ? "not ready" : "does not exist"};
-  const auto occupied = input.explanation.occupied.find(member.node);
-  if (occupied != input.explanation.occupied.end())
-    return {api::kReasonNodeHeldByAnotherDomain, occupied->second};
+  const api::Node* const node = base::Find(observed.nodes, member.node);
+  if (IsLost(observed, member.node)) {
+    return {api::kReasonNodeLost, node != nullptr ? "not ready" : "does not exist"};
+  }
+  if (const auto* const holder = base::Find(input.explanation.occupied, member.node)) {
+    return {api::kReasonNodeHeldByAnotherDomain, *holder};
+  }
   if (member.ready) return {};
   const bool has_rebooted = observed.rebooted.contains(member.node) ||
                             observed.memory.rebooted_before.contains(member.node);
   if (has_rebooted) return {api::kReasonNodeRebooted, ""};
   if (Trouble passing = FindPassing(input, member); !passing.reason.empty()) return passing;
-  if (is_known) {
-    if (node->second.unschedulable) return {api::kReasonNodeDrained, "cordoned"};
-    const std::string notice = NoticeOf(node->second, observed.facts.settings->leaving_taints);
+  if (node != nullptr) {
+    if (node->unschedulable) return {api::kReasonNodeDrained, "cordoned"};
+    const std::string notice = NoticeOf(*node, observed.facts.settings->leaving_taints);
     if (!notice.empty()) return {api::kReasonNodeTainted, notice};
-    const std::vector<std::string>& taints = node->second.taints;
-    if (!taints.empty()) {
-      return {api::kReasonNodeTainted, "taint " + std::string(api::KeyOfTaint(taints.front()))};
+    if (!node->taints.empty()) {
+      return {api::kReasonNodeTainted,
+              "taint " + std::string(api::KeyOfTaint(node->taints.front()))};
     }
   }
   if (Trouble fault = FindFault(input, member); !fault.reason.empty()) return fault;
-  const api::DaemonPod* pod = PodOn(input, member.node);
+  const api::DaemonPod* const pod = base::FindOr(input.analysis.pods, member.node, nullptr);
   if (pod == nullptr) return {{}, member.ip.empty() ? "no daemon yet" : ""};
   if (pod->meta.deleting) return {};
   // A daemon that is starting has not written its entry yet.
@@ -131,7 +126,7 @@ std::string HelpWithUnready(const StatusInput& input, const std::vector<std::str
 std::string HelpWithLost(const Observed& observed, const std::vector<std::string>& nodes) {
   std::vector<std::string> pods;
   for (const api::ResourceClaim& claim : observed.children.claims) {
-    if (!IsInUse(observed, claim) || std::ranges::find(nodes, claim.node) == nodes.end()) continue;
+    if (!IsInUse(observed, claim) || !base::Contains(nodes, claim.node)) continue;
     pods.insert(pods.end(), claim.consumers.begin(), claim.consumers.end());
   }
   std::ranges::sort(pods);
@@ -374,8 +369,7 @@ Verdict JudgeMembersReady(const StatusInput& input, const std::vector<SharingIss
   static constexpr std::string_view kGraver[] = {api::kReasonCliqueFull, api::kReasonNodeLost,
                                                  api::kReasonNodeDrained, api::kReasonNodeTainted,
                                                  api::kReasonNodeHeldByAnotherDomain};
-  const bool is_graver = std::ranges::find(kGraver, verdict.reason) != std::end(kGraver);
-  if (!is_graver) {
+  if (!base::Contains(kGraver, verdict.reason)) {
     verdict.reason =
         missing.stuck.empty() ? api::kReasonPluginMissing : api::kReasonPodsStuckTerminating;
   }

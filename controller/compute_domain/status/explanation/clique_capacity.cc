@@ -13,6 +13,7 @@
 #include "controller/compute_domain/rules/scheduler_messages.h"
 #include "controller/compute_domain/status/explanation/usage.h"
 #include "controller/compute_domain/status/explanation/warnings.h"
+#include "pkg/base/find.h"
 
 namespace compute_domain {
 
@@ -44,8 +45,8 @@ std::set<std::string> NodesWithPods(const Observed& observed) {
 std::set<std::string> CliquesInUse(const Observed& observed) {
   std::set<std::string> cliques;
   for (const std::string& name : NodesWithPods(observed)) {
-    const auto node = observed.nodes.find(name);
-    if (node != observed.nodes.end()) cliques.insert(node->second.clique);
+    const api::Node* const node = base::Find(observed.nodes, name);
+    if (node != nullptr) cliques.insert(node->clique);
   }
   cliques.erase("");
   return cliques;
@@ -58,7 +59,7 @@ int OwnFree(const Observed& observed, const std::string& clique) {
       std::ranges::count_if(observed.children.labelled_nodes, [&](const api::Node& node) {
         return node.clique == clique && node.ready &&
                NoticeOf(node, observed.facts.settings->leaving_taints).empty() &&
-               std::ranges::find(idle, node.meta.key.name) != idle.end();
+               base::Contains(idle, node.meta.key.name);
       }));
 }
 
@@ -85,8 +86,7 @@ std::map<std::string, NodeSurvey::InClique> CliquesFor(const Observed& observed,
     NodeSurvey::InClique& clique = cliques[id];
     clique = {.nodes = NodesOf(count), .free = count.free + count.reserved};
     if (survey != nullptr && survey->reach) {
-      const auto reached = survey->cliques.find(id);
-      clique = reached == survey->cliques.end() ? NodeSurvey::InClique() : reached->second;
+      clique = base::FindOr(survey->cliques, id, {});
     }
     if (IsKeptOut(observed, count.placement)) clique.free = 0;
   }
@@ -203,13 +203,13 @@ std::string CliqueOfPods(const Observed& observed) {
 std::optional<Shortage> FindFullClique(const Observed& observed, const NodeSurvey* survey) {
   const std::string clique = CliqueOfPods(observed);
   const auto cliques = CliquesFor(observed, survey);
-  const auto of_pods = cliques.find(clique);
-  if (clique.empty() || of_pods == cliques.end()) return {};
+  const NodeSurvey::InClique* const of_pods = base::Find(cliques, clique);
+  if (clique.empty() || of_pods == nullptr) return {};
   int waiting = 0;
   for (const auto& [messages, pods] : FindWaiting(observed)) {
     waiting += static_cast<int>(pods.size());
   }
-  const int free = of_pods->second.free + OwnFree(observed, clique);
+  const int free = of_pods->free + OwnFree(observed, clique);
   if (free >= waiting) return {};
   const int needed = waiting + static_cast<int>(NodesWithPods(observed).size());
   Advice advice = AdviceOnFullClique(cliques, clique, needed);

@@ -6,6 +6,7 @@
 #include "controller/compute_domain/model/ownership.h"
 #include "controller/compute_domain/rules/next_look.h"
 #include "controller/compute_domain/status/explanation/member_phases.h"
+#include "pkg/base/find.h"
 #include "pkg/kube/api/resource.h"
 
 namespace compute_domain {
@@ -25,16 +26,15 @@ const api::DaemonSet* DaemonSetOf(const Observed& observed) {
 
 // The DaemonSet controller waits for a node that is cordoned or tainted, or evicts from it.
 bool TakesDaemon(const Observed& observed, const std::string& node) {
-  const auto known = observed.nodes.find(node);
-  return known != observed.nodes.end() && !known->second.unschedulable &&
-         known->second.taints.empty() && !IsLost(observed, node);
+  const api::Node* const known = base::Find(observed.nodes, node);
+  return known != nullptr && !known->unschedulable && known->taints.empty() &&
+         !IsLost(observed, node);
 }
 
 // Returns for how long the node has had no daemon. An hour if that was so before this process.
 milliseconds WaitedFor(const Observed& observed, const std::string& node, const Instant& now) {
-  const auto phase = observed.memory.phases.find(node);
-  if (phase == observed.memory.phases.end()) return std::chrono::hours(1);
-  const auto& since = phase->second.ends_since ? phase->second.ends_since : phase->second.since;
+  const MemberPhase phase = base::FindOr(observed.memory.phases, node, {});
+  const auto& since = phase.ends_since ? phase.ends_since : phase.since;
   if (!since) return std::chrono::hours(1);
   return std::chrono::floor<milliseconds>(now.monotonic - *since);
 }

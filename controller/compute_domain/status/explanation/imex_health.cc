@@ -8,6 +8,7 @@
 #include "controller/compute_domain/model/daemon_pods.h"
 #include "controller/compute_domain/model/ownership.h"
 #include "controller/compute_domain/status/explanation/usage.h"
+#include "pkg/base/find.h"
 #include "pkg/base/rfc3339.h"
 
 namespace compute_domain {
@@ -25,9 +26,8 @@ struct Reporter {
 std::vector<Reporter> ReportersOf(const PodByNode& pods, const std::vector<Member>& expected) {
   std::vector<Reporter> reporters;
   for (const Member& member : expected) {
-    const auto pod = pods.find(member.node);
-    if (pod == pods.end() || !pod->second->imex) continue;
-    reporters.push_back({.member = member, .report = *pod->second->imex});
+    const api::DaemonPod* const pod = base::FindOr(pods, member.node, nullptr);
+    if (pod != nullptr && pod->imex) reporters.push_back({.member = member, .report = *pod->imex});
   }
   return reporters;
 }
@@ -87,27 +87,27 @@ std::map<std::string, ImexOfJob> FindImexOfJobs(const Observed& observed,
   for (const api::ResourceClaim& claim : observed.children.claims) {
     if (!IsInUse(observed, claim)) continue;
     ImexOfJob job = {.claim = kHash(claim.meta.uid), .since = now.monotonic};
-    const auto known = before.find(claim.node);
-    if (known != before.end() && known->second.claim == job.claim) job = known->second;
+    const ImexOfJob* const known = base::Find(before, claim.node);
+    if (known != nullptr && known->claim == job.claim) job = *known;
     job.is_elsewhere = job.is_elsewhere || another_says_so;
     // A plugin labels the node before a pod starts, and removes the label after the last pod. So a
     // daemon that serves on a node without the label served the previous job.
-    const auto node = observed.nodes.find(claim.node);
-    const bool is_labelled = node != observed.nodes.end() && node->second.domain == observed.uid;
+    const api::Node* const node = base::Find(observed.nodes, claim.node);
+    const bool is_labelled = node != nullptr && node->domain == observed.uid;
     if (!is_labelled && !job.is_another && now.monotonic - job.since < kIsNew) job.began.reset();
-    const auto pod = pods.find(claim.node);
+    const api::DaemonPod* const pod = base::FindOr(pods, claim.node, nullptr);
     // Pods start when their daemon serves. A daemon that does not serve may be another one.
-    if (is_labelled && pod != pods.end() && Serves(*pod->second) && reports(*pod->second)) {
-      const std::size_t started = kHash(pod->second->imex->started);
+    if (is_labelled && pod != nullptr && Serves(*pod) && reports(*pod)) {
+      const std::size_t started = kHash(pod->imex->started);
       if (!job.began) job.began = started;
-      if (job.began != started && !job.is_another) losses.push_back(LossOf(*pod->second, now));
+      if (job.began != started && !job.is_another) losses.push_back(LossOf(*pod, now));
       if (job.began != started) job.is_another = true;
     }
     jobs.emplace(claim.node, job);
   }
   for (auto& [node, job] : jobs) {
-    const auto pod = pods.find(node);
-    const auto clique = pod == pods.end() ? std::nullopt : pod->second->clique;
+    const api::DaemonPod* const pod = base::FindOr(pods, node, nullptr);
+    const auto clique = pod == nullptr ? std::nullopt : pod->clique;
     job.is_elsewhere =
         job.is_elsewhere || std::ranges::any_of(losses, [&](const Loss& loss) {
           return job.since <= loss.until && (!clique || !loss.clique || clique == loss.clique);
@@ -176,10 +176,8 @@ std::optional<SharingIssue> FindUnreachable(const PodByNode& pods,
     }
     for (const int index : report.unreachable) {
       // An index of no member, or its own index, says nothing about the domain.
-      const auto peer = nodes.find({member.clique, index});
-      if (peer != nodes.end() && peer->second != member.node) {
-        pairs.push_back(member.node + " to " + peer->second);
-      }
+      const std::string* const peer = base::Find(nodes, {member.clique, index});
+      if (peer != nullptr && *peer != member.node) pairs.push_back(member.node + " to " + *peer);
     }
   }
   if (pairs.empty()) return {};

@@ -6,6 +6,7 @@
 #include "controller/api/names.h"
 #include "controller/compute_domain/model/daemon_pods.h"
 #include "controller/compute_domain/model/ownership.h"
+#include "pkg/base/find.h"
 
 namespace compute_domain {
 
@@ -61,8 +62,7 @@ bool WasTold(const Observed& observed, std::string_view reason) {
 
 // Returns whether status shows the node as a member.
 bool IsShown(const Observed& observed, const std::string& node) {
-  return std::ranges::find(observed.domain->status.nodes, node, &api::Member::node) !=
-         observed.domain->status.nodes.end();
+  return base::Contains(observed.domain->status.nodes, node, &api::Member::node);
 }
 
 // Returns whether a daemon is needed: a pod is there, and the label that places the daemon.
@@ -97,9 +97,8 @@ std::map<std::string, MemberPhase> FindPhases(const Observed& observed,
   for (const std::string& node : nodes) {
     MemberPhase phase;
     if (!was_told) phase.since = now.monotonic;
-    const auto known = before.find(node);
-    if (known != before.end()) {
-      phase = known->second;
+    if (const MemberPhase* const known = base::Find(before, node)) {
+      phase = *known;
     } else if (is_first_look && seen.shown_ready.contains(node)) {
       phase.is = Is::kServing;
     } else if (none_started && IsShown(observed, node)) {
@@ -122,9 +121,8 @@ std::map<std::string, MemberPhase> FindPhases(const Observed& observed,
 
 std::optional<MemberPhase::Is> FindPassingPhase(const Observed& observed, const std::string& node,
                                                 const Instant& now) {
-  const auto found = observed.memory.phases.find(node);
-  if (found == observed.memory.phases.end()) return std::nullopt;
-  const MemberPhase& phase = found->second;
+  // Of a node that is not known, no phase passes.
+  const MemberPhase phase = base::FindOr(observed.memory.phases, node, {});
   if (phase.is != Is::kServing) {
     const bool passes = phase.since && now.monotonic - *phase.since < kPassesWithin;
     return passes ? std::optional(phase.is) : std::nullopt;

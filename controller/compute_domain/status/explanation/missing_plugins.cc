@@ -6,6 +6,7 @@
 #include "controller/api/names.h"
 #include "controller/compute_domain/model/daemon_pods.h"
 #include "controller/compute_domain/model/ownership.h"
+#include "pkg/base/find.h"
 #include "pkg/base/rfc3339.h"
 
 namespace compute_domain {
@@ -48,8 +49,7 @@ std::map<std::string, TimePoint> FindSilentNodes(const Observed& observed,
   for (const std::string& node : NodesInUse(observed)) {
     // A lost node has its own reason, and its plugin is lost, too.
     if (!observed.without_slices.contains(node) || IsLost(observed, node)) continue;
-    const auto it = before.find(node);
-    TimePoint since = it == before.end() ? now : it->second;
+    TimePoint since = base::FindOr(before, node, now);
     if (is_told) {
       // A process that has just started continues what status says.
       since = std::min(since, now - facts.settings->plugin_patience);

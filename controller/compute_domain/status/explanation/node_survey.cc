@@ -8,6 +8,7 @@
 #include "controller/compute_domain/rules/scheduler_messages.h"
 #include "controller/compute_domain/status/explanation/clique_capacity.h"
 #include "controller/compute_domain/status/explanation/warnings.h"
+#include "pkg/base/find.h"
 
 namespace compute_domain {
 
@@ -48,8 +49,7 @@ NodeSurveyor::NodeSurveyor(const Observed& observed,
       clique_(CliqueOfPods(observed)),
       gpus_(observed.facts.cluster.gpus.by_node ? NumberOfGpus(observed) : 0) {
   for (kube::OwnerReference& pod : FindPodsWithoutChannel(observed)) {
-    const auto known = observed.memory.reach.find(pod.name);
-    const auto reach = known == observed.memory.reach.end() ? nullptr : known->second;
+    const auto reach = base::FindOr(observed.memory.reach, pod.name, nullptr);
     auto same =
         std::ranges::find(in_work_, reach, [](const auto& one) { return one.survey.reach; });
     if (same == in_work_.end()) {
@@ -82,9 +82,7 @@ void NodeSurveyor::Add(const api::Node& node, const NodeContext& context) {
 // Returns the number of its GPUs. Empty if the domain asks for none, or if they are not counted.
 std::optional<int> NodeSurveyor::GpusOf(const std::string& node) const {
   if (gpus_ == 0) return {};
-  const api::GpusByNode& all = *observed_.facts.cluster.gpus.by_node;
-  const auto found = all.find(node);
-  return found == all.end() ? 0 : found->second.count;
+  return base::FindOr(*observed_.facts.cluster.gpus.by_node, node, {}).count;
 }
 
 void NodeSurveyor::CountInClique(const api::Node& node, const NodeContext& context, bool is_usable,
@@ -107,9 +105,7 @@ void NodeSurveyor::AddTo(InWork& one, const api::Node& node, const NodeContext& 
     return;
   }
   ++one.survey.publishing;
-  if (const auto claims = claims_.find(name); claims != claims_.end()) {
-    std::ranges::copy(claims->second, std::back_inserter(one.survey.claims));
-  }
+  std::ranges::move(base::FindOr(claims_, name, {}), std::back_inserter(one.survey.claims));
   if (node.domain == observed_.uid) {
     ++one.survey.own;
   } else if (!node.domain.empty()) {

@@ -9,6 +9,7 @@
 #include "controller/api/names.h"
 #include "controller/compute_domain/model/ownership.h"
 #include "controller/compute_domain/status/explanation/usage.h"
+#include "pkg/base/find.h"
 
 namespace compute_domain {
 
@@ -86,8 +87,7 @@ std::optional<SharingIssue> FindUnlisted(const Observed& observed) {
   if (std::ranges::all_of(known, [](const auto& use) { return use.second; })) return {};
   std::vector<std::string> pods;
   VisitUses(observed, [&](const UseView& use) {
-    const auto found = known.find(use.key);
-    if (found != known.end() && !found->second) pods.push_back(std::string(kPods).append(use.pod));
+    if (!base::FindOr(known, use.key, true)) pods.push_back(std::string(kPods).append(use.pod));
   });
   if (pods.empty()) return {};
   std::ranges::sort(pods);

@@ -4,6 +4,7 @@
 
 #include "controller/compute_domain/model/ownership.h"
 #include "controller/compute_domain/rules/scheduler_messages.h"
+#include "pkg/base/find.h"
 
 namespace compute_domain {
 
@@ -56,14 +57,12 @@ std::map<std::string, std::string> FindOccupiedNodes(const Observed& observed) {
   std::map<std::string, std::string> occupied;
   for (const api::ResourceClaim& claim : observed.children.claims) {
     if (!IsInUse(observed, claim)) continue;
-    const auto node = observed.nodes.find(claim.node);
-    if (node == observed.nodes.end()) continue;
-    const std::string& holder = node->second.domain;
-    if (holder.empty() || holder == observed.uid) continue;
-    const auto name = observed.others.domains.find(holder);
-    occupied[claim.node] = "by " + (name == observed.others.domains.end()
-                                        ? "a domain that does not exist, UID " + holder
-                                        : NamesForOwner(observed, {name->second}).front());
+    const api::Node* const node = base::Find(observed.nodes, claim.node);
+    if (node == nullptr || node->domain.empty() || node->domain == observed.uid) continue;
+    const std::string* const name = base::Find(observed.others.domains, node->domain);
+    occupied[claim.node] =
+        "by " + (name == nullptr ? "a domain that does not exist, UID " + node->domain
+                                 : NamesForOwner(observed, {*name}).front());
   }
   return occupied;
 }

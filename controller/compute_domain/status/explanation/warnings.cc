@@ -14,6 +14,7 @@
 #include "controller/compute_domain/status/explanation/imex_health.h"
 #include "controller/compute_domain/status/explanation/unlisted_claims.h"
 #include "controller/compute_domain/status/explanation/usage.h"
+#include "pkg/base/find.h"
 
 namespace compute_domain {
 
@@ -109,10 +110,8 @@ std::optional<SharingIssue> FindFabricErrors(const Observed& observed,
                                              const std::vector<Member>& expected) {
   std::vector<std::string> errors;
   for (const Member& member : expected) {
-    const auto error = observed.fabric_errors.find(member.node);
-    if (error != observed.fabric_errors.end()) {
-      errors.push_back(member.node + " (" + error->second + ")");
-    }
+    const std::string* const error = base::Find(observed.fabric_errors, member.node);
+    if (error != nullptr) errors.push_back(member.node + " (" + *error + ")");
   }
   if (errors.empty()) return {};
   return SharingIssue{
@@ -157,9 +156,9 @@ std::string NoticeOf(const api::Node& node, const std::vector<std::string>& tain
 std::string SayWhoLeaves(const Observed& observed, const std::vector<Member>& expected) {
   std::vector<std::string> leaving;
   for (const Member& member : expected) {
-    const auto node = observed.nodes.find(member.node);
-    if (!member.ready || node == observed.nodes.end()) continue;
-    const std::string notice = NoticeOf(node->second, observed.facts.settings->leaving_taints);
+    const api::Node* const node = base::Find(observed.nodes, member.node);
+    if (!member.ready || node == nullptr) continue;
+    const std::string notice = NoticeOf(*node, observed.facts.settings->leaving_taints);
     if (!notice.empty()) leaving.push_back(member.node + " (" + notice + ")");
   }
   if (leaving.empty()) return "";
