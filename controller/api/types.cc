@@ -356,11 +356,6 @@ kube::ObjectMeta IdentityOf(kube::ObjectMeta meta) {
 
 }  // namespace
 
-const kube::Condition* DomainStatus::Find(std::string_view type) const {
-  const auto it = std::ranges::find(conditions, type, &kube::Condition::type);
-  return it == conditions.end() ? nullptr : &*it;
-}
-
 base::Result<ComputeDomain> DecodeComputeDomain(json::View object) {
   ComputeDomain domain;
   domain.meta = TRY(DecodeFewOfMeta(object));

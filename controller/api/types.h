@@ -4,6 +4,7 @@
 // that is missing or has the wrong type becomes empty.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -46,7 +47,20 @@ struct DomainStatus {
   std::vector<CliqueSummary> cliques = {};
   friend bool operator==(const DomainStatus&, const DomainStatus&) = default;
 
-  const kube::Condition* Find(std::string_view type) const;
+  // Returns null if there is no such condition.
+  const kube::Condition* Find(std::string_view type) const {
+    const auto it = std::ranges::find(conditions, type, &kube::Condition::type);
+    return it == conditions.end() ? nullptr : &*it;
+  }
+  // Returns whether the condition is "True", or whether it has the reason. False if it is missing.
+  bool IsTrue(std::string_view type) const {
+    const kube::Condition* const condition = Find(type);
+    return condition != nullptr && condition->status == "True";
+  }
+  bool Says(std::string_view type, std::string_view reason) const {
+    const kube::Condition* const condition = Find(type);
+    return condition != nullptr && condition->reason == reason;
+  }
 };
 
 struct ComputeDomain {
