@@ -1,10 +1,13 @@
-// Small readers of text from outside.
+// Small helpers for text: readers of text from outside, and lists in messages.
 #pragma once
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace base {
 
@@ -25,6 +28,22 @@ inline std::optional<bool> ParseGoBool(std::string_view text) {
   if (std::ranges::find(kTrue, text) != kTrue.end()) return true;
   if (std::ranges::find(kFalse, text) != kFalse.end()) return false;
   return {};
+}
+
+// Returns "a, b and 4 more": the first `shown_max` names, and the number of all others.
+inline std::string JoinFew(const std::vector<std::string>& names, std::size_t shown_max) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), shown_max); ++i) {
+    text += (i == 0 ? "" : ", ") + names[i];
+  }
+  if (names.size() > shown_max)
+    text += " and " + std::to_string(names.size() - shown_max) + " more";
+  return text;
+}
+
+// Returns "a, b, c".
+inline std::string Join(const std::vector<std::string>& names) {
+  return JoinFew(names, names.size());
 }
 
 }  // namespace base
