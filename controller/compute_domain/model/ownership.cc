@@ -71,13 +71,19 @@ bool NeedsLabel(const Observed& observed, const api::ResourceClaim& claim) {
   return claim.channel_domain == observed.uid && claim.meta.key.ns == observed.domain->meta.key.ns;
 }
 
+std::set<std::string> NodesOf(const Observed& observed,
+                              const std::vector<api::ResourceClaim>& claims,
+                              bool (*counts)(const Observed&, const api::ResourceClaim&)) {
+  std::set<std::string> nodes;
+  for (const api::ResourceClaim& claim : claims) {
+    if (!claim.node.empty() && counts(observed, claim)) nodes.insert(claim.node);
+  }
+  return nodes;
+}
+
 std::set<std::string> NodesInUse(const Observed& observed,
                                  const std::vector<api::ResourceClaim>& claims) {
-  std::set<std::string> used;
-  for (const api::ResourceClaim& claim : claims) {
-    if (NeedsLabel(observed, claim)) used.insert(claim.node);
-  }
-  return used;
+  return NodesOf(observed, claims, NeedsLabel);
 }
 
 bool IsChannelClaim(const Observed& observed, const api::ResourceClaim& claim) {

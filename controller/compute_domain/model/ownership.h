@@ -33,6 +33,10 @@ bool RunsDaemon(const api::DaemonPod& pod);
 // plugin labels the node of such a claim. Claims in other namespaces are ignored. REQUIRES:
 // observed.domain.
 bool NeedsLabel(const Observed& observed, const api::ResourceClaim& claim);
+// Returns the nodes on which those of `claims` are allocated that count, such as IsInUse().
+std::set<std::string> NodesOf(const Observed& observed,
+                              const std::vector<api::ResourceClaim>& claims,
+                              bool (*counts)(const Observed&, const api::ResourceClaim&));
 // Returns the nodes on which `claims` that need the label are allocated.
 std::set<std::string> NodesInUse(const Observed& observed,
                                  const std::vector<api::ResourceClaim>& claims);
