@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
-#include <utility>
 
 namespace base {
 
@@ -20,7 +19,8 @@ template <typename Map, typename Key = typename Map::key_type>
 typename Map::mapped_type FindOr(const Map& map, const Key& key,
                                  typename Map::mapped_type otherwise) {
   const auto* const found = Find(map, key);
-  return found == nullptr ? std::move(otherwise) : *found;
+  if (found != nullptr) return *found;
+  return otherwise;
 }
 
 // Returns whether the range has `value`, after `projection` of its elements.
