@@ -47,9 +47,11 @@ inline const kube::Resource kComputeDomainCliques = {
 
 // Name of a domain's DaemonSet and of its daemons' claim template. It must not contain
 // "compute-domain-daemon-": a daemon would mistake its own line in the hosts file for a peer.
-inline std::string DaemonName(const kube::Uid& domain) { return "computedomain-daemon-" + domain; }
-inline std::string CliqueName(const kube::Uid& domain, const std::string& clique) {
-  return domain + "." + clique;
+inline std::string DaemonName(const kube::Uid& domain_uid) {
+  return "computedomain-daemon-" + domain_uid;
+}
+inline std::string CliqueName(const kube::Uid& domain_uid, const std::string& clique) {
+  return domain_uid + "." + clique;
 }
 
 // Field managers of cdom's programs, which comes from their user agent, and of NVIDIA's controller:

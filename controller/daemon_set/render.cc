@@ -143,9 +143,10 @@ json::Value DaemonSetSettings::OneDot() {
       {{"options", Value::Array({Value::Object({{"name", "ndots"}, {"value", "1"}})})}});
 }
 
-json::Value Render(const kube::Uid& domain, const DaemonSetSettings& settings, NodeNames names) {
-  const std::string name = api::DaemonName(domain);
-  const Value domain_label = Value::Object({{std::string(api::kDomainLabel), domain}});
+json::Value Render(const kube::Uid& domain_uid, const DaemonSetSettings& settings,
+                   NodeNames names) {
+  const std::string name = api::DaemonName(domain_uid);
+  const Value domain_label = Value::Object({{std::string(api::kDomainLabel), domain_uid}});
   Value pod_labels = domain_label;
   if (settings.controller_writes) {
     pod_labels[api::kMembershipWriterLabel] = api::kMembershipWriterController;

@@ -49,7 +49,7 @@ enum class NodeNames { kShared, kOfDomain };
 
 // Returns the DaemonSet. `domain` is the ComputeDomain's UID. The daemons' claim template has the
 // same name.
-json::Value Render(const kube::Uid& domain, const DaemonSetSettings& settings,
+json::Value Render(const kube::Uid& domain_uid, const DaemonSetSettings& settings,
                    NodeNames names = NodeNames::kShared);
 
 }  // namespace daemon_set

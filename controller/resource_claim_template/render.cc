@@ -31,7 +31,7 @@ Value RenderGpus(const Gpus& gpus, const std::string& version) {
 
 // `request` names the requested device. `parameters` is cdom's opaque config. The kubelet plugin
 // decodes it strictly, so an unknown field is an error.
-Value Render(const kube::ObjectKey& key, const kube::Uid& domain, std::string_view target,
+Value Render(const kube::ObjectKey& key, const kube::Uid& domain_uid, std::string_view target,
              const char* request, std::string_view device_class, Value parameters,
              const std::string& version) {
   kube::Resource resource = kube::kResourceClaimTemplates;
@@ -49,23 +49,23 @@ Value Render(const kube::ObjectKey& key, const kube::Uid& domain, std::string_vi
        {"metadata",
         Value::Object({{"name", key.name},
                        {"namespace", key.ns},
-                       {"labels", Value::Object({{std::string(api::kDomainLabel), domain},
+                       {"labels", Value::Object({{std::string(api::kDomainLabel), domain_uid},
                                                  {std::string(api::kTargetLabel), target}})}})},
        {"spec", Value::Object({{"spec", Value::Object({{"devices", std::move(devices)}})}})}});
 }
 
 }  // namespace
 
-json::Value RenderDaemon(const kube::Uid& domain, const std::string& ns,
+json::Value RenderDaemon(const kube::Uid& domain_uid, const std::string& ns,
                          const std::string& version) {
-  Value rendered = Render({.ns = ns, .name = api::DaemonName(domain)}, domain, api::kTargetDaemon,
-                          "daemon", api::kDaemonDeviceClass,
+  Value rendered = Render({.ns = ns, .name = api::DaemonName(domain_uid)}, domain_uid,
+                          api::kTargetDaemon, "daemon", api::kDaemonDeviceClass,
                           Value::Object({{"apiVersion", api::kComputeDomains.ApiVersion()},
                                          {"kind", api::kDaemonConfigKind},
-                                         {"domainID", domain}}),
+                                         {"domainID", domain_uid}}),
                           version);
   // Selects the claims of one domain among all claims of the driver namespace.
-  rendered["spec"]["metadata"]["labels"][std::string(api::kDomainLabel)] = domain;
+  rendered["spec"]["metadata"]["labels"][std::string(api::kDomainLabel)] = domain_uid;
   return rendered;
 }
 

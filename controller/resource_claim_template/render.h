@@ -12,7 +12,7 @@
 namespace resource_claim_template {
 
 // Returns the template of daemon claims, in driver namespace `ns`. `domain` is the UID.
-json::Value RenderDaemon(const kube::Uid& domain, const std::string& ns,
+json::Value RenderDaemon(const kube::Uid& domain_uid, const std::string& ns,
                          const std::string& version);
 
 // GPUs in each workload claim, beside its channel. A claim has devices of only one node.

@@ -78,9 +78,9 @@ json::Value OwnersOf(const MembershipIndex& index, const CliquePlace& place,
 
 }  // namespace
 
-json::Value CliqueLabels(const kube::Uid& domain, const std::string& clique) {
+json::Value CliqueLabels(const kube::Uid& domain_uid, const std::string& clique) {
   return json::Value::Object(
-      {{std::string(api::kDomainLabel), domain}, {std::string(api::kCliqueLabel), clique}});
+      {{std::string(api::kDomainLabel), domain_uid}, {std::string(api::kCliqueLabel), clique}});
 }
 
 bool IsWritten(const Observed& observed, const CliquePlace& place, const api::Clique* clique,

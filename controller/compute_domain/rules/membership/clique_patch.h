@@ -9,7 +9,7 @@
 namespace compute_domain {
 
 // Returns the labels that each clique must have.
-json::Value CliqueLabels(const kube::Uid& domain, const std::string& clique);
+json::Value CliqueLabels(const kube::Uid& domain_uid, const std::string& clique);
 
 // Returns the write that gives the clique the content `next`. Empty if it has that content, or
 // cannot be written now. `clique` is null if it does not exist. Sets `needs_owner` of `membership`
