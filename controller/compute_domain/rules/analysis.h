@@ -7,7 +7,7 @@
 
 #include "controller/compute_domain/model/daemon_pods.h"
 #include "controller/compute_domain/rules/children.h"
-#include "controller/compute_domain/rules/membership/membership_plan.h"
+#include "controller/compute_domain/rules/membership/membership.h"
 
 namespace compute_domain {
 

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "controller/compute_domain/model/requeue_after.h"
-#include "controller/compute_domain/rules/membership/membership_plan.h"
+#include "controller/compute_domain/rules/membership/membership.h"
 
 namespace compute_domain {
 

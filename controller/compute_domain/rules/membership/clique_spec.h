@@ -4,8 +4,8 @@
 #include <set>
 #include <vector>
 
+#include "controller/compute_domain/rules/membership/membership.h"
 #include "controller/compute_domain/rules/membership/membership_index.h"
-#include "controller/compute_domain/rules/membership/membership_plan.h"
 
 namespace compute_domain {
 

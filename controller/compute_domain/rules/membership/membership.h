@@ -26,9 +26,26 @@
 // seen.
 #pragma once
 
-#include "controller/compute_domain/rules/membership/membership_plan.h"
+#include <string>
+#include <vector>
+
+#include "controller/compute_domain/model/action.h"
+#include "controller/compute_domain/model/requeue_after.h"
 
 namespace compute_domain {
+
+// The members of the domain, and the writes that its cliques need.
+struct Membership {
+  std::vector<api::Member> members = {};  // Sorted by clique, index, node.
+  std::vector<Action> actions = {};
+  // Nodes for which no index is free: "node in clique".
+  std::vector<std::string> without_index = {};
+  bool needs_owner = false;  // A clique is missing: read the domain before it is created.
+  // A member seems to have left, or cliques are unknown: read before anything is removed or made.
+  bool needs_daemons = false;
+  bool needs_claims = false;  // Members seem to be unused: read claims before they leave status.
+  RequeueAfter requeue_after = {};  // Until a write that waits now is due.
+};
 
 // Decides the content of the domain's cliques, when to write them, and which nodes are members.
 // Uses clique_spec.h, clique_batching.h, clique_patch.h and member_merge.h. REQUIRES:
