@@ -7,6 +7,7 @@
 #include "controller/api/names.h"
 #include "controller/compute_domain/requests/action_requests.h"
 #include "controller/compute_domain/rules/deletion.h"
+#include "pkg/base/text.h"
 #include "pkg/json/repair.h"
 #include "pkg/kube/cache/list_page.h"
 #include "pkg/kube/client/request.h"
@@ -104,11 +105,11 @@ Result<void> CheckElsewhere(const std::vector<kube::ObjectKey>& leases, const Wo
               " is being deleted or does not exist, and no controller leads in another one");
     return {};
   }
-  std::string names;
-  for (const kube::ObjectKey& lease : leases) names += (names.empty() ? "" : ", ") + lease.name;
+  std::vector<std::string> names;
+  for (const kube::ObjectKey& lease : leases) names.push_back(lease.name);
   return Fail(
       ErrorCode::kConflict,
-      "namespace " + ns + " has no Lease of these names: " + names +
+      "namespace " + ns + " has no Lease of these names: " + base::Join(names) +
           ". Which one does your controller use? Name it with "
           "--leader-election-lease-lock-name, and its namespace with --namespace. Use --force "
           "if no controller runs.");

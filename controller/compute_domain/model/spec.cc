@@ -10,6 +10,7 @@
 #include "pkg/base/duration.h"
 #include "pkg/base/find.h"
 #include "pkg/base/number.h"
+#include "pkg/base/text.h"
 #include "pkg/kube/api/names.h"
 
 namespace compute_domain {
@@ -75,14 +76,9 @@ std::string DescribeUnknown(const std::string& unknown) {
 // Returns a sentence with the keys that have no meaning. Empty if there are none.
 std::string FindUnknownKeys(const Observed& observed) {
   constexpr std::size_t kShown = 5;
-  const std::vector<std::string>& unknown = observed.domain->unknown_keys;
-  if (unknown.empty()) return {};
-  std::string text = "Unknown, and ignored: ";
-  for (std::size_t i = 0; i < std::min(unknown.size(), kShown); ++i) {
-    text += (i == 0 ? "" : ", ") + DescribeUnknown(unknown[i]);
-  }
-  if (unknown.size() > kShown) text += " and " + std::to_string(unknown.size() - kShown) + " more";
-  return text + ".";
+  std::vector<std::string> keys;
+  for (const std::string& key : observed.domain->unknown_keys) keys.push_back(DescribeUnknown(key));
+  return keys.empty() ? "" : "Unknown, and ignored: " + base::JoinFew(keys, kShown) + ".";
 }
 
 // Returns whether the cache shows every child. Where the CRD keeps no conditions, status does not.
@@ -106,9 +102,9 @@ bool AreChildrenSeen(const Observed& observed) {
 }  // namespace
 
 bool IsProvisioned(const Observed& observed) {
-  const kube::Condition* said = observed.domain->status.Find(api::kConditionProvisioned);
-  if (said != nullptr && said->status == "True") return true;
-  return observed.domain->status.status == "Ready" || AreChildrenSeen(observed);
+  const api::DomainStatus& status = observed.domain->status;
+  return status.IsTrue(api::kConditionProvisioned) || status.status == "Ready" ||
+         AreChildrenSeen(observed);
 }
 
 std::optional<Failure> FindUnreadableDependency(const Observed& observed) {

@@ -26,9 +26,7 @@ std::vector<api::Member> FindExpected(const Observed& observed, const Membership
     const std::string& name = node.meta.key.name;
     if (labels_count || members.contains(name)) wanted.insert(name);
   }
-  for (const api::ResourceClaim& claim : observed.children.claims) {
-    if (IsChannelClaim(observed, claim) && !claim.node.empty()) wanted.insert(claim.node);
-  }
+  wanted.merge(NodesOf(observed, observed.children.claims, IsChannelClaim));
   // Without permission for claims, only the label shows which members leave.
   const bool all_seen =
       (claims_seen || !views.claims_are_granted) && views.nodes == Freshness::kFresh;

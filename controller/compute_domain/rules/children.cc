@@ -291,8 +291,8 @@ std::optional<Action> PlanDuplicate(const Observed& observed, const api::DaemonS
   return Delete{.kind = Kind::kDaemonSet, .key = set.meta.key, .uid = set.meta.uid};
 }
 
-std::string NameOf(Kind kind) {
-  return kind == Kind::kDaemonSet ? "DaemonSet " : "ResourceClaimTemplate ";
+std::string NameOf(Kind kind, const kube::ObjectKey& key) {
+  return ResourceOf(kind).kind + " " + kube::ToString(key);
 }
 
 // Describes the object that holds a child's name, and what to do about it.
@@ -303,7 +303,7 @@ std::string DescribeHolder(const Observed& observed, Kind kind, const kube::Obje
   // The names of the other children are made from the UID.
   const bool is_chosen = key.name != api::DaemonName(observed.uid);
   const std::string or_rename = is_chosen ? ", or create " + std::string(kTemplateName) : ".";
-  const std::string name = NameOf(kind) + kube::ToString(key);
+  const std::string name = NameOf(kind, key);
   if (found.domain.empty()) {
     return name + " exists and does not belong to a ComputeDomain. Delete it" + or_rename;
   }
@@ -384,7 +384,7 @@ std::optional<ChildRole> RoleOf(const Observed& observed, const Create& create) 
 ChildrenState FindChildren(const Observed& observed) {
   ChildrenState state;
   for (const Child& child : ChildrenOf(observed)) {
-    const std::string name = NameOf(child.kind) + kube::ToString(child.key);
+    const std::string name = NameOf(child.kind, child.key);
     if (child.found != nullptr) {
       if (child.found->deleting) state.terminating.push_back(name + PinnedBy(*child.found));
       continue;
@@ -401,19 +401,18 @@ std::vector<std::string> FindOfOtherMode(const Observed& observed) {
   std::vector<std::string> names;
   if (!observed.domain || observed.domain->meta.deleting) return names;
   if (!observed.facts.settings->imex_on_hosts) {
-    const kube::Condition* said = observed.domain->status.Find(api::kConditionMembersReady);
-    const bool was_on_hosts = said != nullptr && said->reason == api::kReasonHostManaged;
+    const bool was_on_hosts =
+        observed.domain->status.Says(api::kConditionMembersReady, api::kReasonHostManaged);
     if (was_on_hosts) names.push_back("ComputeDomain " + kube::ToString(observed.domain->meta.key));
     return names;
   }
-  const auto add = [&](Kind kind, const kube::ObjectMeta& meta) {
-    names.push_back(NameOf(kind) + kube::ToString(meta.key));
-  };
   for (const api::DaemonSet& set : observed.children.daemon_sets) {
-    if (IsDaemonSet(observed, set)) add(Kind::kDaemonSet, set.meta);
+    if (IsDaemonSet(observed, set)) names.push_back(NameOf(Kind::kDaemonSet, set.meta.key));
   }
   for (const api::ResourceClaimTemplate& found : observed.children.templates) {
-    if (IsDaemonTemplate(observed, found)) add(Kind::kClaimTemplate, found.meta);
+    if (IsDaemonTemplate(observed, found)) {
+      names.push_back(NameOf(Kind::kClaimTemplate, found.meta.key));
+    }
   }
   return names;
 }

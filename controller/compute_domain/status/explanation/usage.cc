@@ -5,6 +5,7 @@
 #include "controller/compute_domain/model/ownership.h"
 #include "controller/compute_domain/rules/scheduler_messages.h"
 #include "pkg/base/find.h"
+#include "pkg/base/text.h"
 
 namespace compute_domain {
 
@@ -14,12 +15,7 @@ bool MayName(const Observed& observed, std::string_view ns) {
 
 std::string Names(const std::vector<std::string>& names) {
   constexpr std::size_t kShown = 5;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) {
-    text += (i == 0 ? "" : ", ") + names[i];
-  }
-  if (names.size() > kShown) text += " and " + std::to_string(names.size() - kShown) + " more";
-  return text;
+  return base::JoinFew(names, kShown);
 }
 
 std::vector<std::string> NamesForOwner(const Observed& observed,

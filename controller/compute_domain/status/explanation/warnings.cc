@@ -31,10 +31,7 @@ bool Matches(std::string_view pattern, std::string_view taint) {
 // sum. Leaves out members that a job left behind when it ended, because they share no memory.
 std::vector<std::string> CountInUse(const Observed& observed, const std::vector<Member>& expected,
                                     int& sum) {
-  std::set<std::string_view> in_use;
-  for (const api::ResourceClaim& claim : observed.children.claims) {
-    if (IsChannelClaim(observed, claim)) in_use.insert(claim.node);
-  }
+  const std::set<std::string> in_use = NodesOf(observed, observed.children.claims, IsChannelClaim);
   std::map<std::string, int> by_clique;
   for (const Member& member : expected) {
     if (!member.clique.empty() && in_use.contains(member.node)) ++by_clique[member.clique];
