@@ -98,29 +98,36 @@ std::optional<Shortage> FindHeldChannels(const Observed& observed, const NodeSur
 }
 
 // The channels are there, and other domains or pods have them, or other devices are lacking.
-Shortage FindWaitForOthers(const Observed& observed, const NodeSurvey& survey) {
-  const std::string gpus = GpusAskedFor(observed);
-  std::string says = "The scheduler found nodes without a free channel";
-  says += (gpus.empty() ? "" : ", or without " + gpus) + ". ";
-  Advice advice = {.what = Do::kWaitForDevices};
+Advice FindWhomToWaitFor(const NodeSurvey& survey) {
   if (!survey.holders.empty()) {
-    advice = {.what = Do::kWaitForDomains,
-              .objects = {survey.holders.begin(), survey.holders.end()}};
-    says += "Other domains hold nodes: " + Names(NamesForOwner(observed, survey.holders)) +
-            ". The pods start when a pod of those domains ends.";
-  } else if (survey.own > 0) {
-    advice.what = Do::kWaitForOwnPods;
-    says +=
-        There("Pods of this domain hold the channels", ". The pods start when one of those ends.");
-  } else if (survey.free > 0) {
-    // The scheduler also rejects nodes for reasons that are not looked at here.
-    says = There("Nodes", " have a free channel (") + std::to_string(survey.free) +
-           "), and lack something else, which the scheduler's message names" +
-           (gpus.empty() ? "" : ", such as " + gpus) +
-           ". The pods start when other pods release it.";
-  } else {
-    says += "The pods start when other pods release their channels.";
+    return {.what = Do::kWaitForDomains, .objects = {survey.holders.begin(), survey.holders.end()}};
   }
+  return {.what = survey.own > 0 ? Do::kWaitForOwnPods : Do::kWaitForDevices};
+}
+
+// Says whom to wait for, in one sentence or two.
+std::string SayWhomToWaitFor(const Observed& observed, const NodeSurvey& survey, Do what) {
+  const std::string gpus = GpusAskedFor(observed);
+  const std::string found = "The scheduler found nodes without a free channel" +
+                            (gpus.empty() ? "" : ", or without " + gpus) + ". ";
+  if (what == Do::kWaitForDomains) {
+    return found + "Other domains hold nodes: " + Names(NamesForOwner(observed, survey.holders)) +
+           ". The pods start when a pod of those domains ends.";
+  }
+  if (what == Do::kWaitForOwnPods) {
+    return found + There("Pods of this domain hold the channels",
+                         ". The pods start when one of those ends.");
+  }
+  if (survey.free == 0) return found + "The pods start when other pods release their channels.";
+  // The scheduler also rejects nodes for reasons that are not looked at here.
+  return There("Nodes", " have a free channel (") + std::to_string(survey.free) +
+         "), and lack something else, which the scheduler's message names" +
+         (gpus.empty() ? "" : ", such as " + gpus) + ". The pods start when other pods release it.";
+}
+
+Shortage FindWaitForOthers(const Observed& observed, const NodeSurvey& survey) {
+  Advice advice = FindWhomToWaitFor(survey);
+  std::string says = SayWhomToWaitFor(observed, survey, advice.what);
   if (!survey.without_plugin.empty()) {
     says += " Nodes that publish no devices of " + std::string(api::kDriver) +
             ", since no kubelet plugin runs there: " + Names(survey.without_plugin) + ".";
@@ -143,6 +150,12 @@ Shortage FindShortageOf(const Observed& observed, const NodeSurvey& survey) {
   return FindWaitForOthers(observed, survey);
 }
 
+// Returns the first shortage that only a person can end, or else the first of all.
+Shortage MostSevere(const std::vector<Shortage>& shortages) {
+  const auto it = std::ranges::find_if(shortages, NeedsAPerson, &Shortage::advice);
+  return it == shortages.end() ? shortages.front() : *it;
+}
+
 // Until the nodes are surveyed, all of them count.
 std::vector<NodeSurvey> SurveysOf(const Observed& observed) {
   std::vector<kube::OwnerReference> pods = FindPodsWithoutChannel(observed);
@@ -154,14 +167,12 @@ std::vector<NodeSurvey> SurveysOf(const Observed& observed) {
 }  // namespace
 
 std::optional<Shortage> FindShortage(const Observed& observed) {
-  std::optional<Shortage> first;
+  std::vector<Shortage> found;
   for (const NodeSurvey& survey : SurveysOf(observed)) {
-    Shortage found = FindShortageOf(observed, survey);
-    const bool is_worse = NeedsAPerson(found.advice) && first && !NeedsAPerson(first->advice);
-    if (!first || is_worse) first = std::move(found);
+    found.push_back(FindShortageOf(observed, survey));
   }
   // Pods may wait because the clique is full, even if channels are free.
-  return first ? first : FindFullClique(observed);
+  return found.empty() ? FindFullClique(observed) : MostSevere(found);
 }
 
 std::map<kube::Uid, Shortage> FindShortages(const Observed& observed) {
