@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "controller/api/names.h"
@@ -107,9 +106,10 @@ std::string Controller::HindranceBy(const kube::Reflector& reflector, const View
 // the first namespace. The log names it.
 void Controller::AddView(const kube::Reflector& reflector, const View& view, Views& views) const {
   const base::Clock::TimePoint now = clock_.Now();
+  const WatchedKind& of = *view.of;
   const std::string& ns = reflector.options().ns;
-  const std::optional<Kind>& kind = view.of->kind;
-  if (kind == Kind::kDaemonSet && view.is_given_up) views.unknown_namespaces.insert(ns);
+  const bool lacks_children = of.is_child && of.is_in_driver_namespaces && view.is_given_up;
+  if (lacks_children) views.unknown_namespaces.insert(ns);
   if (!ns.empty() && ns != ns_) {
     if (view.IsUnreadable() || view.freshness == Freshness::kStale) {
       views.unreadable_namespaces.insert(ns);
@@ -119,44 +119,36 @@ void Controller::AddView(const kube::Reflector& reflector, const View& view, Vie
   // While nothing can be read, no single kind is the cause. The first message is kept, because
   // each new message would change every domain.
   const bool is_refused = view.refusal != View::Refusal::kNone;
+  const bool is_forbidden = view.refusal == View::Refusal::kForbidden;
+  const bool is_missing = view.refusal == View::Refusal::kNotServed;
   const bool is_told = view.freshness != Freshness::kFresh &&
                        (view.IsUnreadable() || now - connected_since_ >= kPatience);
-  if (kind && kind != Kind::kComputeDomain && is_told) {
-    const std::string before = views_.ProblemOf(*kind);
-    views.problems[*kind] = before.empty() || is_refused ? view.message : before;
-  }
+  std::string message = of.kind ? views_.ProblemOf(*of.kind) : "";
+  if (message.empty() || is_refused) message = view.message;
+  if (is_forbidden && !of.refusal.empty()) message = of.refusal;
+  const bool has_problem = is_told || (is_forbidden && !of.refusal.empty());
+  if (of.kind && !of.is_essential && has_problem) views.problems[*of.kind] = message;
   const kube::ReflectorProblem::Kind problem = reflector.problem().kind;
-  if (view.of->freshness != nullptr) views.*view.of->freshness = view.freshness;
-  if (view.of->version != nullptr) {
-    views.*view.of->version = problem != Problem::kNotServed ? reflector.resource().version : "";
+  if (of.freshness != nullptr) views.*of.freshness = view.freshness;
+  if (of.version != nullptr) {
+    views.*of.version = problem != Problem::kNotServed ? reflector.resource().version : "";
   }
-  if (view.of->is_child && !reflector.HasCaughtUp(now)) views.children_are_current = false;
-  if (kind == Kind::kClique) views.cliques_are_served = reflector.IsServed();
-  if (kind == Kind::kClaim) AddClaims(reflector, view, views);
-  if (!kind) {  // They only explain, so any doubt counts.
+  if (of.is_current != nullptr && !reflector.HasCaughtUp(now)) views.*of.is_current = false;
+  if (of.is_served != nullptr) views.*of.is_served = reflector.IsServed();
+  if (of.is_read != nullptr) views.*of.is_read = !is_refused;
+  if (of.is_granted != nullptr) views.*of.is_granted = !is_forbidden;
+  if (of.only_explains) {
     const bool is_doubtful = view.freshness == Freshness::kFresh && problem != Problem::kNone;
-    if (is_doubtful) views.slices = Freshness::kStale;
-    if (view.IsUnreadable()) views.slices = Freshness::kUnknown;
+    if (is_doubtful) views.*of.freshness = Freshness::kStale;
+    if (view.IsUnreadable()) views.*of.freshness = Freshness::kUnknown;
   }
-  // Claims that are not served show that the cluster has no DRA.
-  const bool is_needed =
-      view.of->is_child || kind == Kind::kComputeDomain ||
-      (kind == Kind::kClaim && !views.claims_are_read && views.claims_are_granted);
+  // A kind of DRA that must be served and is not shows that the cluster has no DRA.
+  const bool is_needed = of.is_child || of.is_essential || (is_missing && !of.may_be_missing);
   if (!is_needed || !view.IsUnreadable() || !views.problem_reason.empty()) return;
-  views.problem_reason = view.refusal == View::Refusal::kForbidden   ? api::kReasonPermissionMissing
-                         : view.refusal == View::Refusal::kNotServed ? api::kReasonDraNotServed
-                                                                     : api::kReasonChildrenNotRead;
-  views.problem = kind == Kind::kComputeDomain ? view.message : views.problems[*kind];
-}
-
-void Controller::AddClaims(const kube::Reflector& reflector, const View& view, Views& views) const {
-  views.claims_are_current = reflector.HasCaughtUp(clock_.Now());
-  views.claims_are_read = view.refusal == View::Refusal::kNone;
-  views.claims_are_granted = view.refusal != View::Refusal::kForbidden;
-  // The text is constant, because each new message would change every domain.
-  if (!views.claims_are_granted) {
-    views.problems[Kind::kClaim] = "this identity may not list and watch ResourceClaims.";
-  }
+  views.problem_reason = is_forbidden ? api::kReasonPermissionMissing
+                         : is_missing ? api::kReasonDraNotServed
+                                      : api::kReasonChildrenNotRead;
+  views.problem = of.is_essential ? view.message : views.ProblemOf(*of.kind);
 }
 
 Views Controller::UpdateViews() {

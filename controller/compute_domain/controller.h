@@ -8,7 +8,6 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "controller/compute_domain/cache/cache.h"
@@ -99,7 +98,6 @@ class Controller {
   std::string HindranceBy(const kube::Reflector& reflector, const View& view) const;
   // Adds what the collection shows of its kind.
   void AddView(const kube::Reflector& reflector, const View& view, Views& views) const;
-  void AddClaims(const kube::Reflector& reflector, const View& view, Views& views) const;
   void NoticeDisconnection();
   // Lists every collection once, at most once in five minutes, if the versions of one went
   // backwards. After a restore of etcd the other watches may stay open and silent.

@@ -21,12 +21,22 @@ struct WatchedKind {
   // The controller works without them while the API server refuses them, or does not serve them.
   bool may_be_refused = false;
   bool may_be_missing = false;
-  bool is_child = false;  // The controller creates them, so it must know which are missing.
+  bool is_child = false;       // The controller creates them, so it must know which are missing.
+  bool is_essential = false;   // Without them no domain is served.
+  bool only_explains = false;  // Any doubt about them counts: no decision depends on them.
   // What the controller does not do while the kind is unknown.
   std::string_view cost = {};
-  // Where the views have its freshness, and the version that is served. Null if they do not.
+  // How domains say that the kind is refused. It is constant, because each new message would change
+  // every domain. Empty if they give the server's message.
+  std::string_view refusal = {};
+  // Where the views have its freshness, the version that is served, and whether it is being watched
+  // at this moment, is served, is not refused or missing, and is not refused. Null if they do not.
   Freshness Views::* freshness = nullptr;
   std::string Views::* version = nullptr;
+  bool Views::* is_current = nullptr;
+  bool Views::* is_served = nullptr;
+  bool Views::* is_read = nullptr;
+  bool Views::* is_granted = nullptr;
 };
 
 // In the order in which they are read.
