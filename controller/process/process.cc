@@ -121,7 +121,7 @@ class ControllerProcess {
                   .events = events_,
                   .clock = clock_,
                   .leaving_taints = settings_.leaving_taints,
-                  .capacity = [this] { return controller_.shared().CountCapacity(); },
+                  .capacity = [this] { return controller_.shared().CountCapacity(seconds(5)); },
                   .memory_shared =
                       [this](const api::ComputeDomain& domain) {
                         return controller_.shared().MemorySharedOf(domain);

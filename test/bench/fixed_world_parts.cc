@@ -19,7 +19,7 @@ Observed Gather(const compute_domain::Cache& cache, const std::string& uid) {
 }
 
 fixtures::Plan Decide(Observed& observed) {
-  observed.memory = compute_domain::NextMemory(observed, fixtures::Now());
+  compute_domain::UpdateMemory(observed, fixtures::Now());
   return fixtures::PlanReconcile(observed, fixtures::Now());
 }
 

@@ -223,11 +223,16 @@ void Cache::OnNode(const std::shared_ptr<const api::Node>& before,
     progressed_(after->domain, Progress::kLabelled);
   }
   if (!readiness && !label && !rebooted) return;
-  std::set<std::string> uids = DomainsOn((after ? after : before)->meta.key.name);
+  std::set<kube::Uid> uids = DomainsOn((after ? after : before)->meta.key.name);
   if (before) uids.insert(before->domain);
   if (after) uids.insert(after->domain);
-  uids.erase("");
-  for (const kube::Uid& uid : uids) changed_(uid);
+  ReportAll(uids);
+}
+
+void Cache::ReportAll(const std::set<kube::Uid>& uids) const {
+  for (const kube::Uid& uid : uids) {
+    if (!OfUid(uid).empty()) changed_(uid);
+  }
 }
 
 std::set<kube::Uid> Cache::DomainsOn(const std::string& node) const {
@@ -286,9 +291,7 @@ void Cache::OnClique(const std::shared_ptr<const api::Clique>& before,
       for (const auto& clique : driver->cliques.ByIndex(key)) uids.insert(clique->domain);
     }
   }
-  for (const kube::Uid& uid : uids) {
-    if (!OfUid(uid).empty()) changed_(uid);
-  }
+  ReportAll(uids);
 }
 
 void Cache::OnDaemonPod(const std::shared_ptr<const api::DaemonPod>& before,
@@ -454,7 +457,7 @@ CliquePlacements Cache::Placements() const {
     for (const auto& node : nodes_.ByIndex(domain.meta.uid)) {
       if (node->clique.empty()) continue;
       CliquePlacement& placement = placements[node->clique];
-      placement.domains.insert(domain.meta.uid);
+      placement.domain_uids.insert(domain.meta.uid);
       if (domain.placement == api::kPlacementExclusive) placement.exclusive = domain.meta.uid;
     }
   });

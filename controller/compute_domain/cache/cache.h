@@ -107,6 +107,7 @@ class Cache {
   // Returns the store of the kind. `driver` is for kinds that are watched in driver namespaces.
   kube::AnyStore& StoreOf(Kind kind, DriverNamespace& driver);
   void AddWatch(const WatchedKind& of, DriverNamespace& driver);
+  void ReportAll(const std::set<kube::Uid>& uids) const;
   // Returns the domains with a pod, member or claim on the node.
   std::set<kube::Uid> DomainsOn(const std::string& node) const;
   void OnClaim(const std::shared_ptr<const api::ResourceClaim>& before,

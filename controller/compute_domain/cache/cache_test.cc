@@ -541,13 +541,13 @@ TEST(Cache, G26_NodesOfACliqueThatADomainKeepsToItselfSayForWhom) {
   };
   EXPECT_EQ(reserved(), (std::map<std::string, std::string>{{"node-0", "team-a/train"},
                                                             {"node-1", "team-a/train"}}));
-  const CliquePlacement exclusive = {.domains = {kUid}, .exclusive = kUid};
+  const CliquePlacement exclusive = {.domain_uids = {kUid}, .exclusive = kUid};
   EXPECT_EQ(world.cache.Placements(), (std::map<std::string, CliquePlacement>{{"a.0", exclusive}}));
   observed.domain->placement = std::string(api::kPlacementClique);
   world.server.Put(Store(*observed.domain));
   world.server.ShowAll(world.cache);
   EXPECT_EQ(reserved().size(), 0U) << "others may come into a clique that is only asked for";
-  EXPECT_EQ(world.cache.Placements().at("a.0"), (CliquePlacement{.domains = {kUid}}));
+  EXPECT_EQ(world.cache.Placements().at("a.0"), (CliquePlacement{.domain_uids = {kUid}}));
 }
 
 TEST(Cache, G23_ClaimIsReportedOnceWhenItsNodeIsFound) {

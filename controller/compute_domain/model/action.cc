@@ -12,6 +12,30 @@ namespace compute_domain {
 
 using base::Overload;
 
+namespace {
+
+template <typename T, typename... Others>
+constexpr bool kIsOneOf = (std::is_same_v<T, Others> || ...);
+
+json::Value ContentOf(const WriteClique& write) {
+  return json::Value::Object({{"daemons", api::EncodeDaemons(write.daemons)},
+                              {"held", api::EncodeHeld(write.held)},
+                              {"joining", write.joining},
+                              {"owners", write.owners}});
+}
+
+json::Value ContentOf(const WriteStatus& write) {
+  api::DomainStatus status = write.status;
+  // Times differ, and this condition says that the write was undone.
+  std::erase_if(status.conditions, [](const kube::Condition& condition) {
+    return condition.type == api::kConditionConflicted;
+  });
+  for (kube::Condition& condition : status.conditions) condition.last_transition_time.clear();
+  return Encode(status);
+}
+
+}  // namespace
+
 const kube::Resource& ResourceOf(Kind kind) {
   static const std::array<const kube::Resource*, 7> kOfKind = {&api::kComputeDomains,
                                                                &kube::kDaemonSets,
@@ -24,50 +48,34 @@ const kube::Resource& ResourceOf(Kind kind) {
 }
 
 std::string Describe(const Action& action) {
-  const auto of = [](const char* verb, Kind kind, const kube::ObjectKey& key) {
-    return verb + (" " + ResourceOf(kind).kind) + " " + kube::ToString(key);
+  const auto of = [&](const char* verb) {
+    const ActionId id = IdOf(action);
+    return verb + (" " + ResourceOf(id.kind).kind) + " " + kube::ToString(id.key);
   };
   return std::visit(
-      Overload{
-          [&](const Create& create) { return of("create", create.kind, create.key); },
-          [&](const Delete& remove) { return of("delete", remove.kind, remove.key); },
-          [&](const ReplaceDaemon& replace) {
-            return of("replace", Kind::kDaemonPod, replace.key);
-          },
-          [&](const WriteFinalizers& write) {
-            return of("patch finalizers of", write.kind, write.object.key);
-          },
-          [&](const WriteClique& write) { return of("patch", Kind::kClique, write.clique.key); },
-          [&](const WritePodTemplate& write) {
-            return of("replace the pod template of", Kind::kDaemonSet, write.daemon_set.key);
-          },
-          [&](const WriteIdentity& write) {
-            return of(write.owners.IsNull() ? "patch labels of" : "patch labels and owner of",
-                      write.kind, write.object.key);
-          },
-          [&](const RemoveNodeLabel& remove) {
-            return of("remove the domain label of", Kind::kNode, {.name = remove.node});
-          },
-          [&](const RestoreNodeLabel& restore) {
-            return of("put the domain label back on", Kind::kNode, {.name = restore.node});
-          },
-          [&](const WriteStatus& write) {
-            return of("patch status of", Kind::kComputeDomain, write.domain.key);
-          },
-          [&](const ReadOwner& read) {
-            return read.key ? of("get", Kind::kComputeDomain, *read.key)
-                            : std::string("list ComputeDomains");
-          },
-          [](const ReadChildren&) { return std::string("list what the domain left"); },
-          [](const ReadDaemons&) { return std::string("list daemon pods and cliques"); },
-          [](const ReadNodes&) { return std::string("list Nodes by name"); },
-          [](const ReadPodConditions& read) { return "get waiting Pods of " + read.ns; },
-          [](const ReadUses& read) { return "get Pods of " + read.ns; },
-          [](const ReadDaemonSetEvents& read) {
-            return "list Events of DaemonSet " + kube::ToString(read.daemon_set);
-          },
-          [](const ReadClaims& read) { return "list ResourceClaims of " + read.ns; },
-          [&](const ReadTaken& read) { return of("get", read.kind, read.key); }},
+      Overload{[&](const Create&) { return of("create"); },
+               [&](const Delete&) { return of("delete"); },
+               [&](const ReplaceDaemon&) { return of("replace"); },
+               [&](const WriteFinalizers&) { return of("patch finalizers of"); },
+               [&](const WriteClique&) { return of("patch"); },
+               [&](const WritePodTemplate&) { return of("replace the pod template of"); },
+               [&](const WriteIdentity& write) {
+                 return of(write.owners.IsNull() ? "patch labels of" : "patch labels and owner of");
+               },
+               [&](const RemoveNodeLabel&) { return of("remove the domain label of"); },
+               [&](const RestoreNodeLabel&) { return of("put the domain label back on"); },
+               [&](const WriteStatus&) { return of("patch status of"); },
+               [&](const ReadOwner& read) {
+                 return read.key ? of("get") : std::string("list ComputeDomains");
+               },
+               [](const ReadChildren&) { return std::string("list what the domain left"); },
+               [](const ReadDaemons&) { return std::string("list daemon pods and cliques"); },
+               [](const ReadNodes&) { return std::string("list Nodes by name"); },
+               [](const ReadPodConditions& read) { return "get waiting Pods of " + read.ns; },
+               [](const ReadUses& read) { return "get Pods of " + read.ns; },
+               [&](const ReadDaemonSetEvents&) { return of("list Events of"); },
+               [](const ReadClaims& read) { return "list ResourceClaims of " + read.ns; },
+               [&](const ReadTaken&) { return of("get"); }},
       action);
 }
 
@@ -86,7 +94,7 @@ ActionId IdOf(const Action& action) {
           [&](const WriteIdentity& write) { return of(write.kind, write.object.key); },
           [&](const RemoveNodeLabel& remove) { return of(Kind::kNode, {.name = remove.node}); },
           [&](const RestoreNodeLabel& restore) { return of(Kind::kNode, {.name = restore.node}); },
-          [&](const WriteStatus& write) { return of(Kind::kComputeDomain, write.domain.key); },
+          [&](const WriteStatus& write) { return of(Kind::kComputeDomain, write.object.key); },
           [&](const ReadOwner& read) {
             return of(Kind::kComputeDomain, read.key.value_or(kube::ObjectKey()));
           },
@@ -107,13 +115,6 @@ bool HasFailed(const Memory& memory, const Action& action) {
   return retry != nullptr && retry->HasFailed();
 }
 
-namespace {
-
-template <typename T, typename... Others>
-constexpr bool kIsOneOf = (std::is_same_v<T, Others> || ...);
-
-}  // namespace
-
 bool IsWrite(const Action& action) {
   return std::visit(
       []<typename T>(const T&) {
@@ -128,27 +129,6 @@ bool IsWrite(const Action& action) {
       },
       action);
 }
-
-namespace {
-
-json::Value ContentOf(const WriteClique& write) {
-  return json::Value::Object({{"daemons", api::EncodeDaemons(write.daemons)},
-                              {"held", api::EncodeHeld(write.held)},
-                              {"joining", write.joining},
-                              {"owners", write.owners}});
-}
-
-json::Value ContentOf(const WriteStatus& write) {
-  api::DomainStatus status = write.status;
-  // Times differ, and this condition says that the write was undone.
-  std::erase_if(status.conditions, [](const kube::Condition& condition) {
-    return condition.type == api::kConditionConflicted;
-  });
-  for (kube::Condition& condition : status.conditions) condition.last_transition_time.clear();
-  return Encode(status);
-}
-
-}  // namespace
 
 std::size_t ContentOf(const Action& action) {
   const json::Value content = std::visit(
@@ -177,7 +157,7 @@ std::string VersionOf(const Action& action) {
                [](const WritePodTemplate& write) { return write.daemon_set.resource_version; },
                [](const WriteIdentity& write) { return write.object.resource_version; },
                [](const RemoveNodeLabel& remove) { return remove.version; },
-               [](const WriteStatus& write) { return write.domain.resource_version; },
+               [](const WriteStatus& write) { return write.object.resource_version; },
                [](const auto&) { return std::string(); }},
       action);
 }

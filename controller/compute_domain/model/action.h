@@ -6,7 +6,6 @@
 #include <variant>
 #include <vector>
 
-#include "controller/compute_domain/model/concern.h"
 #include "controller/compute_domain/model/observed.h"
 #include "pkg/json/value.h"
 
@@ -75,17 +74,17 @@ struct WriteIdentity {
 // this resourceVersion.
 struct RemoveNodeLabel {
   std::string node = {};
-  kube::Uid domain = {};
+  kube::Uid domain_uid = {};
   std::string version = {};  // Empty if any will do: a domain that ends has no use for the label.
 };
 // Sets the node's domain label again, if it still has none.
 struct RestoreNodeLabel {
   std::string node = {};
-  kube::Uid domain = {};
+  kube::Uid domain_uid = {};
 };
 // Writes the whole status, if the domain still has this resourceVersion.
 struct WriteStatus {
-  kube::ObjectMeta domain = {};
+  kube::ObjectMeta object = {};
   api::DomainStatus status = {};
 };
 // Live reads. Their results become evidence.

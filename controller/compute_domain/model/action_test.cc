@@ -37,7 +37,7 @@ TEST(Action, EachIsDescribedAndBelongsToItsConcern) {
       {RemoveNodeLabel{.node = "a"}, "remove the domain label of Node a", Concern::kLabels, true},
       {RestoreNodeLabel{.node = "a"}, "put the domain label back on Node a", Concern::kLabels,
        true},
-      {WriteStatus{.domain = meta}, "patch status of ComputeDomain n/a", Concern::kStatus, true},
+      {WriteStatus{.object = meta}, "patch status of ComputeDomain n/a", Concern::kStatus, true},
       {ReadOwner{.key = key}, "get ComputeDomain n/a", Concern::kReads, false},
       {ReadOwner{}, "list ComputeDomains", Concern::kReads, false},
       {ReadChildren{}, "list what the domain left", Concern::kReads, false},

@@ -12,7 +12,6 @@
 #include <variant>
 #include <vector>
 
-#include "controller/compute_domain/model/concern.h"
 #include "controller/compute_domain/model/kind.h"
 #include "controller/compute_domain/model/requeue_after.h"
 #include "controller/daemon_set/render.h"
@@ -79,6 +78,17 @@ struct RenderedHashes {
   std::string daemon_set = {};
   daemon_set::NodeNames names = {};  // With which `daemon_set` was rendered.
   std::string daemon_template = {};
+};
+
+// Areas of work for one domain. Each fails, waits and is retried independently.
+enum class Concern {
+  kFinalizer,   // The domain's finalizer: stored before the first child, removed last.
+  kChildren,    // DaemonSet and claim templates.
+  kMembership,  // Cliques.
+  kLabels,      // Node labels.
+  kRollout,     // Replacement of daemons.
+  kReads,       // Live reads. Only the rule that needs one waits for it.
+  kStatus,
 };
 
 // Which action on which object. Two actions with the same ID differ only in content.
@@ -199,6 +209,9 @@ struct Memory {
   // Reasons of the Events that were sent about pending pods, by the pod's UID.
   std::map<kube::Uid, std::string> event_reasons = {};
   std::map<ActionId, Retry> retries = {};
+
+  // Returns whether this process has not looked at the domain before.
+  bool IsFirstLook() const { return rendered.daemon_set.empty(); }
 };
 
 // After this time without a retry, a failure counts as the first one again, and so does a write.

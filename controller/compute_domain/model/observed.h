@@ -69,7 +69,7 @@ struct Evidence {
 
 // The domains with the label cdom.dev/placement that hold nodes of a clique.
 struct CliquePlacement {
-  std::set<kube::Uid> domains = {};
+  std::set<kube::Uid> domain_uids = {};
   kube::Uid exclusive = {};  // The domain that keeps the clique for itself. Empty if there is none.
   friend bool operator==(const CliquePlacement&, const CliquePlacement&) = default;
 };

@@ -6,27 +6,22 @@
 
 namespace compute_domain {
 
-// Time for which a count is reused. Each count visits all nodes.
-constexpr auto kCapacityAge = std::chrono::seconds(1);
-
-void VisitNodes(const Cache& cache, const CliquePlacements& placements, const Facts& facts,
-                const AvailabilityVisitor& visit) {
-  cache.VisitNodes(placements, [&](const api::Node& node, const NodeContext& context) {
+void CapacityCache::VisitNodes(const Facts& facts, const AvailabilityVisitor& visit) const {
+  cache_.VisitNodes(cache_.Placements(), [&](const api::Node& node, const NodeContext& context) {
     if (const auto availability = AvailabilityOf(node, context, facts)) visit(node, *availability);
   });
 }
 
-std::shared_ptr<const CliqueCapacities> CapacityCache::Count(const Facts& facts) const {
+std::shared_ptr<const CliqueCapacities> CapacityCache::Count(const Facts& facts,
+                                                             std::chrono::seconds age_max) const {
   const base::Clock::TimePoint now = clock_.Now();
   Counted counted = counted_.With([](const Counted& last) { return last; });
-  if (counted.capacity && now - counted.at < kCapacityAge) return counted.capacity;
+  if (counted.capacity && now - counted.at < age_max) return counted.capacity;
   CliqueCapacities capacity;
-  const CliquePlacements placements = cache_.Placements();
-  VisitNodes(cache_, placements, facts,
-             [&](const api::Node& node, const NodeAvailability& availability) {
-               compute_domain::Count(node.clique, availability, capacity);
-             });
-  for (const auto& [clique, placement] : placements) {
+  VisitNodes(facts, [&](const api::Node& node, const NodeAvailability& availability) {
+    compute_domain::Count(node.clique, availability, capacity);
+  });
+  for (const auto& [clique, placement] : cache_.Placements()) {
     if (CliqueCapacity* const count = base::Find(capacity, clique)) count->placement = placement;
   }
   counted = {.at = now, .capacity = std::make_shared<const CliqueCapacities>(std::move(capacity))};

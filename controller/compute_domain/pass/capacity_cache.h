@@ -12,10 +12,7 @@
 
 namespace compute_domain {
 
-// Visits every node that may be part of a domain, in the order of names.
 using AvailabilityVisitor = std::function<void(const api::Node& node, const NodeAvailability&)>;
-void VisitNodes(const Cache& cache, const CliquePlacements& placements, const Facts& facts,
-                const AvailabilityVisitor& visit);
 
 // Thread-safe.
 class CapacityCache {
@@ -23,8 +20,12 @@ class CapacityCache {
   // Both must outlive it.
   CapacityCache(const Cache& cache, const base::Clock& clock) : cache_(cache), clock_(clock) {}
 
-  // Returns the capacity of each clique. Counts at most once a second, for all callers together.
-  std::shared_ptr<const CliqueCapacities> Count(const Facts& facts) const;
+  // Returns the capacity of each clique, as counted at most `age_max` ago for any caller. A count
+  // visits all nodes.
+  std::shared_ptr<const CliqueCapacities> Count(const Facts& facts,
+                                                std::chrono::seconds age_max) const;
+  // Visits every node that may be part of a domain, in the order of names.
+  void VisitNodes(const Facts& facts, const AvailabilityVisitor& visit) const;
 
  private:
   struct Counted {

@@ -4,12 +4,13 @@
 #include <map>
 #include <memory>
 #include <set>
-#include <string>
+#include <utility>
 #include <vector>
 
 #include "controller/compute_domain/model/action.h"
 #include "controller/compute_domain/model/memory.h"
 #include "pkg/base/clock.h"
+#include "pkg/base/find.h"
 #include "pkg/base/mutex.h"
 
 namespace compute_domain {
@@ -29,9 +30,17 @@ struct Remembered {
 class DomainMemories {
  public:
   // Never null. What it points to does not change.
-  std::shared_ptr<const Remembered> Recall(const kube::Uid& uid) const;
-  void Keep(const kube::Uid& uid, Remembered remembered);
-  void Forget(const kube::Uid& uid);
+  std::shared_ptr<const Remembered> Recall(const kube::Uid& uid) const {
+    static const auto kNothing = std::make_shared<const Remembered>();
+    return of_.With([&](const auto& of) { return base::FindOr(of, uid, kNothing); });
+  }
+  void Keep(const kube::Uid& uid, Remembered remembered) {
+    auto kept = std::make_shared<const Remembered>(std::move(remembered));
+    of_.With([&](auto& of) { std::swap(of[uid], kept); });
+  }
+  void Forget(const kube::Uid& uid) {
+    of_.With([&](auto& of) { of.erase(uid); });
+  }
 
  private:
   base::Guarded<std::map<kube::Uid, std::shared_ptr<const Remembered>>> of_;

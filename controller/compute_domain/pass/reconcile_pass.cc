@@ -86,30 +86,28 @@ std::vector<Request> ReconcilePass::Next() {
 }
 
 void ReconcilePass::Begin() {
-  const std::shared_ptr<const Remembered> recalled = shared_.memories().Recall(observed_.uid);
-  const Remembered& before = *recalled;
+  before_ = shared_.memories().Recall(observed_.uid);
   // A decision from a view without cdom's own writes would repeat them.
   const base::Clock::TimePoint now = shared_.Now().monotonic;
   const auto is_unseen = [&](const Expectation& expected) {
     return !shared_.cache().HasCaughtUp(expected);
   };
-  const bool behind = std::ranges::any_of(before.expectations, is_unseen);
-  if (behind && now < before.expect_until) {
-    outcome_.requeue_after = std::chrono::ceil<milliseconds>(before.expect_until - now);
+  const bool behind = std::ranges::any_of(before_->expectations, is_unseen);
+  if (behind && now < before_->expect_until) {
+    outcome_.requeue_after = std::chrono::ceil<milliseconds>(before_->expect_until - now);
     outcome_.waits = true;
     phase_ = Phase::kOver;
     return;
   }
-  unseen_ = before.unseen;
-  logged_ = before.logged;
-  for (const Expectation& expected : before.expectations) {
+  next_.unseen = before_->unseen;
+  for (const Expectation& expected : before_->expectations) {
     const bool is_child =
         expected.kind == Kind::kDaemonSet || expected.kind == Kind::kClaimTemplate;
-    if (is_child && expected.gone.empty()) unseen_.insert_or_assign(expected.kind, expected);
+    if (is_child && expected.gone.empty()) next_.unseen.insert_or_assign(expected.kind, expected);
   }
-  std::erase_if(unseen_, [&](const auto& item) { return !is_unseen(item.second); });
+  std::erase_if(next_.unseen, [&](const auto& item) { return !is_unseen(item.second); });
   observed_ = shared_.Gather(observed_.uid);
-  observed_.lacks_own_child = !unseen_.empty();
+  observed_.lacks_own_child = !next_.unseen.empty();
   if (shared_.logger().Writes(base::LogLevel::kObjects)) {
     shared_.logger().Log(base::LogLevel::kObjects, "Processing a ComputeDomain",
                          {{"domain", DomainName()}, {"uid", observed_.uid}});
@@ -190,7 +188,7 @@ void ReconcilePass::StartStep(Step step) {
 
 void ReconcilePass::LogOnce(const Action& action) {
   const ActionId id = IdOf(action);
-  const bool is_news = wanted_.insert(id).second && !logged_.contains(id);
+  const bool is_news = next_.logged.insert(id).second && !before_->logged.contains(id);
   if (!is_news) return;
   shared_.logger().Info(
       "Would act",
@@ -297,7 +295,7 @@ void ReconcilePass::TakeResult(InFlightAction& one, ActionResult result) {
   const bool shows_pods = std::holds_alternative<ReadPodConditions>(one.action) && !result.goes_on;
   if (shows_pods) RecordPendingPodEvents();
   decide_again_ = decide_again_ || result.decide_again;
-  std::ranges::move(result.expectations, std::back_inserter(expectations_));
+  std::ranges::move(result.expectations, std::back_inserter(next_.expectations));
   if (result.shows_crd) shared_.crd().OnConditions(!observed_.facts.cluster.status_is_pruned);
   const auto* replace = std::get_if<ReplaceDaemon>(&one.action);
   const bool is_not_done =
@@ -443,19 +441,18 @@ void ReconcilePass::Remember() {
   if (observed_.evidence.scheduler_messages) {
     Change(*observed_.evidence.scheduler_messages);
   }
-  if (!expectations_.empty()) outcome_.requeue_after.AtMost(kCatchUp);
+  if (!next_.expectations.empty()) outcome_.requeue_after.AtMost(kCatchUp);
   const bool has_paced = !observed_.domain && !observed_.memory.retries.empty();
   if (has_paced) outcome_.requeue_after.AtMost(UntilForgotten(observed_.memory, now));
-  const bool is_over = !observed_.domain && expectations_.empty() && !has_paced && wanted_.empty();
+  const bool is_over =
+      !observed_.domain && next_.expectations.empty() && !has_paced && next_.logged.empty();
   shared_.rollout().Hold(observed_.uid, is_over ? 0 : observed_.memory.replacements.size());
   if (is_over) {
     shared_.memories().Forget(observed_.uid);
   } else {
-    shared_.memories().Keep(observed_.uid, {.memory = std::move(observed_.memory),
-                                            .expectations = std::move(expectations_),
-                                            .expect_until = now + kCatchUp,
-                                            .unseen = std::move(unseen_),
-                                            .logged = std::move(wanted_)});
+    next_.memory = std::move(observed_.memory);
+    next_.expect_until = now + kCatchUp;
+    shared_.memories().Keep(observed_.uid, std::move(next_));
   }
   outcome_.wake = shared_.rollout().NextInLine(waits_for_room_ ? observed_.uid : "");
 }

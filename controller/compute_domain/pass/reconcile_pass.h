@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "controller/compute_domain/pass/domain_memories.h"
 #include "controller/compute_domain/plan/planner.h"
 #include "controller/compute_domain/requests/action_requests.h"
 #include "pkg/http/transport.h"
@@ -106,11 +107,8 @@ class ReconcilePass {
   std::map<std::string, base::Clock::TimePoint> cliques_written_;
   std::set<kube::Uid> deleted_;  // Objects deleted in this pass. The cache may still show them.
   Outcome outcome_;
-  std::vector<Expectation> expectations_;
-  std::map<Kind, Expectation> unseen_;
-  // With --dry-run: the writes of this pass; `logged_` has those of the previous pass.
-  std::set<ActionId> wanted_;
-  std::set<ActionId> logged_;
+  std::shared_ptr<const Remembered> before_;  // Of the previous pass. Null before Begin().
+  Remembered next_;  // For the next pass. Its memory is in `observed_` until the end.
 };
 
 }  // namespace compute_domain

@@ -1635,8 +1635,8 @@ TEST(LiveRead, REV3_F3_CliquesThatWereReadReplaceThoseOfACacheThatIsBehind) {
 TEST(Writes, REV3_F18_PatchOfANodeIsAnsweredByItsMetadataAlone) {
   const Observed observed = Converged();
   for (const Action& action :
-       {Action(RemoveNodeLabel{.node = "node-0", .domain = fixtures::kUid}),
-        Action(RestoreNodeLabel{.node = "node-0", .domain = fixtures::kUid})}) {
+       {Action(RemoveNodeLabel{.node = "node-0", .domain_uid = fixtures::kUid}),
+        Action(RestoreNodeLabel{.node = "node-0", .domain_uid = fixtures::kUid})}) {
     EXPECT_NE(RequestsOf(action, observed).at(0).accept.find("as=PartialObjectMetadata;"),
               std::string::npos);
   }
@@ -1644,7 +1644,8 @@ TEST(Writes, REV3_F18_PatchOfANodeIsAnsweredByItsMetadataAlone) {
 
 TEST(Writes, B24_LabelIsTakenOnlyFromTheNodeThatWasSeen) {
   const auto body = [](const char* version) {
-    const RemoveNodeLabel remove = {.node = "node-0", .domain = fixtures::kUid, .version = version};
+    const RemoveNodeLabel remove = {
+        .node = "node-0", .domain_uid = fixtures::kUid, .version = version};
     return RequestsOf(Action(remove), Converged()).at(0).body;
   };
   EXPECT_NE(body("77").find(R"({"op":"replace","path":"/metadata/resourceVersion","value":"77"})"),

@@ -11,6 +11,8 @@ namespace compute_domain {
 // GPUs are counted again after this time, if a pod waits for them. That costs a read of all slices
 // of their driver: one for each node.
 constexpr auto kGpusKept = std::chrono::minutes(5);
+// Time for which passes share a count of free nodes.
+constexpr auto kCapacityAge = std::chrono::seconds(1);
 
 SharedState::SharedState(const Cache& cache, const Facts& facts, const base::Clock& clock,
                          base::Logger& logger, const Rules& rules)
@@ -45,7 +47,7 @@ Observed SharedState::Gather(const kube::Uid& uid) const {
   if (!observed.facts.views.cliques_are_served) observed.children.cliques.clear();
   observed.memory = memories_.Recall(uid)->memory;
   const Instant now = Now();
-  observed.memory = NextMemory(observed, now);
+  UpdateMemory(observed, now);
   for (const auto& [action, retry] : observed.memory.retries) {
     if (!retry.taken || retry.until <= now.monotonic) continue;
     // The name is read again only when the retry is due.
@@ -68,15 +70,18 @@ void SharedState::AddSurveys(Observed& observed) const {
     });
     observed.others.surveys = surveyor.Take();
   }
-  if (NeedsCapacity(observed)) observed.others.capacity = capacity_.Count(observed.facts);
+  if (NeedsCapacity(observed)) {
+    observed.others.capacity = capacity_.Count(observed.facts, kCapacityAge);
+  }
 }
 
-std::shared_ptr<const CliqueCapacities> SharedState::CountCapacity() const {
-  return capacity_.Count(CurrentFacts());
+std::shared_ptr<const CliqueCapacities> SharedState::CountCapacity(
+    std::chrono::seconds age_max) const {
+  return capacity_.Count(CurrentFacts(), age_max);
 }
 
 void SharedState::VisitNodes(const AvailabilityVisitor& visit) const {
-  compute_domain::VisitNodes(cache_, cache_.Placements(), CurrentFacts(), visit);
+  capacity_.VisitNodes(CurrentFacts(), visit);
 }
 
 std::string SharedState::MemorySharedOf(const api::ComputeDomain& domain) const {

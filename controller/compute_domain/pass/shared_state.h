@@ -29,7 +29,7 @@ class SharedState {
   // Adds where the pods that wait may run, and what is free, to a snapshot that needs it.
   void AddSurveys(Observed& observed) const;
 
-  std::shared_ptr<const CliqueCapacities> CountCapacity() const;
+  std::shared_ptr<const CliqueCapacities> CountCapacity(std::chrono::seconds age_max) const;
   void VisitNodes(const AvailabilityVisitor& visit) const;
   // Returns the status of the domain's condition MemoryShared, also where the installed CRD drops
   // conditions. Empty if nothing is known yet.

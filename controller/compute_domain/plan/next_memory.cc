@@ -36,22 +36,20 @@ Since StillSo(const std::vector<std::string>& nodes, const Since& before, TimePo
   return since;
 }
 
-Since FindLeaving(const Observed& observed, const Since& before, TimePoint now) {
+Since FindLeaving(const Observed& observed, TimePoint now) {
   std::vector<std::string> leaving;
   for (const api::DaemonPod& pod : observed.children.daemon_pods) {
     if (pod.meta.deleting && !pod.terminal) leaving.push_back(pod.meta.uid);
   }
-  return StillSo(leaving, before, now);
+  return StillSo(leaving, observed.memory.leaving_since, now);
 }
 
 std::map<kube::Uid, std::optional<TimePoint>> FindUnready(const Observed& observed, TimePoint now) {
-  const bool is_first_look = observed.memory.rendered.daemon_set.empty();
-  const auto& before = observed.memory.unready_since;
+  const auto since = observed.memory.IsFirstLook() ? std::nullopt : std::optional(now);
   std::map<kube::Uid, std::optional<TimePoint>> unready;
   for (const api::DaemonPod& pod : observed.children.daemon_pods) {
     if (pod.terminal || pod.meta.deleting || Serves(pod)) continue;
-    const auto since = is_first_look ? std::nullopt : std::optional(now);
-    unready.emplace(pod.meta.uid, base::FindOr(before, pod.meta.uid, since));
+    unready.emplace(pod.meta.uid, base::FindOr(observed.memory.unready_since, pod.meta.uid, since));
   }
   return unready;
 }
@@ -60,13 +58,12 @@ std::map<kube::Uid, std::optional<TimePoint>> FindUnready(const Observed& observ
 std::set<std::string> FindRebootedBefore(const Observed& observed) {
   if (!observed.domain) return {};
   const api::DomainStatus& status = observed.domain->status;
-  const bool is_first_look = observed.memory.rendered.daemon_set.empty();
-  const kube::Condition* said = status.Find(api::kConditionMembersReady);
-  const bool is_said = said != nullptr && said->reason == api::kReasonNodeRebooted;
+  const bool is_said = observed.memory.IsFirstLook() &&
+                       status.Says(api::kConditionMembersReady, api::kReasonNodeRebooted);
   std::set<std::string> rebooted;
   for (const api::Member& member : status.nodes) {
     const bool was = observed.memory.rebooted_before.contains(member.node);
-    if (!member.ready && (was || (is_first_look && is_said))) rebooted.insert(member.node);
+    if (!member.ready && (was || is_said)) rebooted.insert(member.node);
   }
   for (const api::DaemonPod& pod : observed.children.daemon_pods) {
     if (pod.ready || !pod.trouble.empty()) rebooted.erase(pod.node);
@@ -208,57 +205,55 @@ struct Apply {
 
 }  // namespace
 
-Memory NextMemory(const Observed& observed, const Instant& instant) {
+// Memory::rendered is last: until then IsFirstLook() is that of the pass before.
+void UpdateMemory(Observed& observed, const Instant& instant) {
   const TimePoint now = instant.monotonic;
-  const Memory& before = observed.memory;
-  Memory next = before;
-  std::erase_if(next.clique_batching, [&](const auto& one) { return IsAtRest(one.second, now); });
-  const auto idle =
-      observed.domain ? IdleNodes(observed, observed.children.claims) : std::vector<std::string>();
-  next.idle_since = StillSo(idle, before.idle_since, now);
+  Memory& memory = observed.memory;
+  std::erase_if(memory.clique_batching, [&](const auto& one) { return IsAtRest(one.second, now); });
+  const auto idle = observed.domain ? IdleNodes(observed) : std::vector<std::string>();
+  memory.idle_since = StillSo(idle, memory.idle_since, now);
   std::vector<std::string> lost;
   for (const auto& [name, node] : observed.nodes) {
-    if (LifeOf(observed, name) == NodeLife::kLost) lost.push_back(name);
+    if (IsLost(observed, name)) lost.push_back(name);
   }
-  next.lost_since = StillSo(lost, before.lost_since, now);
-  next.leaving_since = FindLeaving(observed, before.leaving_since, now);
-  next.unready_since = FindUnready(observed, now);
-  next.phases = FindPhases(observed, before.phases, instant);
-  next.rebooted_before = FindRebootedBefore(observed);
-  next.lost_for_long.clear();
-  for (const auto& [node, since] : next.lost_since) {
-    if (now - since >= kLostForLong) next.lost_for_long.insert(node);
+  memory.lost_since = StillSo(lost, memory.lost_since, now);
+  memory.leaving_since = FindLeaving(observed, now);
+  memory.unready_since = FindUnready(observed, now);
+  memory.phases = FindPhases(observed, instant);
+  memory.rebooted_before = FindRebootedBefore(observed);
+  memory.lost_for_long.clear();
+  for (const auto& [node, since] : memory.lost_since) {
+    if (now - since >= kLostForLong) memory.lost_for_long.insert(node);
   }
-  next.unlabelled_since =
-      StillSo(UnlabelledNodes(observed, observed.children.claims), before.unlabelled_since, now);
-  next.silent_since = FindSilentNodes(observed, before.silent_since, now);
-  next.imex_of_jobs = FindImexOfJobs(observed, before.imex_of_jobs, instant);
-  next.restart_is_known = SaysRestarted(observed) || AnyRestarted(next.imex_of_jobs);
-  next.claims_are_labelled = AreClaimsLabelled(observed);
-  KeepUses(observed, next.lists_claim);
-  next.replacements = FindReplacements(observed, now);
-  std::erase_if(next.retries,
+  memory.unlabelled_since =
+      StillSo(UnlabelledNodes(observed, observed.children.claims), memory.unlabelled_since, now);
+  memory.silent_since = FindSilentNodes(observed, now);
+  memory.imex_of_jobs = FindImexOfJobs(observed, instant);
+  memory.restart_is_known = SaysRestarted(observed) || AnyRestarted(memory.imex_of_jobs);
+  memory.claims_are_labelled = AreClaimsLabelled(observed);
+  KeepUses(observed, memory.lists_claim);
+  memory.replacements = FindReplacements(observed, now);
+  std::erase_if(memory.retries,
                 [&](const auto& one) { return one.second.until + kForgotten <= now; });
-  if (!observed.domain) return next;
-  if (observed.domain->meta.deleting && !next.deletion_seen) next.deletion_seen = now;
+  if (!observed.domain) return;
+  if (observed.domain->meta.deleting && !memory.deletion_seen) memory.deletion_seen = now;
   // Only if etcd was restored from a backup.
-  if (!observed.domain->meta.deleting) next.deletion_is_proven = false;
-  if (RenderedDaemonSet(observed).empty()) next.rendered = HashChildren(observed);
-  const bool all_serve = std::ranges::all_of(next.phases, [](const auto& item) {
+  if (!observed.domain->meta.deleting) memory.deletion_is_proven = false;
+  const bool all_serve = std::ranges::all_of(memory.phases, [](const auto& item) {
     return item.second.is == MemberPhase::Is::kServing && !item.second.ends_since;
   });
   if (all_serve) {  // The next pod that is missing may have another cause.
-    next.creation_trouble.clear();
-    next.creation_trouble_read.reset();
+    memory.creation_trouble.clear();
+    memory.creation_trouble_read.reset();
   }
-  next.children_seen.merge(FindRoles(observed));
+  memory.children_seen.merge(FindRoles(observed));
   const std::string& foreign = observed.domain->foreign_write;
-  if (!next.foreign_writes) {
-    next.foreign_writes = {.last = foreign};
-  } else if (foreign != next.foreign_writes->last) {
-    next.foreign_writes = {.last = foreign, .seen = now};
+  if (!memory.foreign_writes) {
+    memory.foreign_writes = {.last = foreign};
+  } else if (foreign != memory.foreign_writes->last) {
+    memory.foreign_writes = {.last = foreign, .seen = now};
   }
-  return next;
+  if (RenderedDaemonSet(observed).empty()) memory.rendered = HashChildren(observed);
 }
 
 RequeueAfter UntilLostForLong(const Memory& memory, TimePoint now) {

@@ -7,9 +7,8 @@
 
 namespace compute_domain {
 
-// Returns the memory at the start of a pass: `observed.memory`, which is from the pass before,
-// updated to what is observed now.
-Memory NextMemory(const Observed& observed, const Instant& now);
+// Updates `observed.memory`, which is from the pass before, to what is observed now.
+void UpdateMemory(Observed& observed, const Instant& now);
 // Returns the time until the next node of `memory` has been lost for 5 minutes. Empty if there is
 // none.
 RequeueAfter UntilLostForLong(const Memory& memory, base::Clock::TimePoint now);

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "test/fixtures/next_memory.h"
 #include "test/fixtures/observed.h"
 
 namespace compute_domain {
@@ -64,12 +65,12 @@ TEST(NextMemory, ProofOfADeletion_IsKeptUntilTheDomainIsSeenNotDeleted) {
 TEST(NextMemory, WriteOfAnotherController_IsSeenOnceThisProcessKnowsTheDomain) {
   Observed observed = fixtures::Converged();
   observed.domain->foreign_write = "2026-11-27T00:00:01Z";  // From before, as after a switch.
-  observed.memory = NextMemory(observed, At());
+  UpdateMemory(observed, At());
   EXPECT_EQ(observed.memory.foreign_writes->seen, std::nullopt);
-  observed.memory = NextMemory(observed, At(seconds(9)));
+  UpdateMemory(observed, At(seconds(9)));
   EXPECT_EQ(observed.memory.foreign_writes->seen, std::nullopt);
   observed.domain->foreign_write = "2026-11-27T00:00:10Z";
-  observed.memory = NextMemory(observed, At(seconds(10)));
+  UpdateMemory(observed, At(seconds(10)));
   EXPECT_EQ(observed.memory.foreign_writes->seen, Time() + seconds(10));
   EXPECT_EQ(NextMemory(observed, At(seconds(20))).foreign_writes->seen, Time() + seconds(10));
 }
@@ -79,7 +80,7 @@ TEST(NextMemory, DaemonThatIsDeleted_IsRememberedSinceItWasFirstSeenSo) {
   EXPECT_TRUE(NextMemory(observed, At()).leaving_since.empty());
   fixtures::Delete(observed.children.daemon_pods[0].meta, {});
   const kube::Uid uid = observed.children.daemon_pods[0].meta.uid;
-  observed.memory = NextMemory(observed, At());
+  UpdateMemory(observed, At());
   const std::map<std::string, TimePoint> once = {{uid, Time()}};
   EXPECT_EQ(NextMemory(observed, At(seconds(9))).leaving_since, once);
   observed.children.daemon_pods[0].terminal = true;
@@ -92,11 +93,11 @@ TEST(NextMemory, DaemonThatDoesNotServe_IsRememberedSinceItWasSeenToComeIfItWas)
   observed.children.daemon_pods[0].ready = false;
   const std::string older = observed.children.daemon_pods[0].meta.uid;
   const std::string newer = observed.children.daemon_pods[1].meta.uid;
-  observed.memory = NextMemory(observed, At());
+  UpdateMemory(observed, At());
   EXPECT_EQ(observed.memory.unready_since, (Unready{{older, std::nullopt}}));
   observed.children.daemon_pods[1].ready = false;
-  observed.memory = NextMemory(observed, At(seconds(1)));
-  observed.memory = NextMemory(observed, At(seconds(2)));
+  UpdateMemory(observed, At(seconds(1)));
+  UpdateMemory(observed, At(seconds(2)));
   EXPECT_EQ(observed.memory.unready_since,
             (Unready{{older, std::nullopt}, {newer, Time() + seconds(1)}}));
   observed.children.daemon_pods[0].ready = true;
@@ -184,17 +185,17 @@ TEST(NextMemory, MessagesAndEvents_ReplaceThoseOfBefore) {
 
 TEST(NextMemory, REV4_K11_CauseOfAMissingPodIsForgottenOnceAllServe) {
   Observed observed = fixtures::Converged();
-  observed.memory = NextMemory(observed, At());
+  UpdateMemory(observed, At());
   observed.memory.creation_trouble = "exceeded quota";
   observed.memory.creation_trouble_read = Time();
   const api::DaemonPod pod = observed.children.daemon_pods.back();
   observed.children.daemon_pods.pop_back();
-  observed.memory = NextMemory(observed, At());
+  UpdateMemory(observed, At());
   EXPECT_EQ(observed.memory.creation_trouble, "exceeded quota");
   EXPECT_EQ(After(CreationTroubleRead{}, observed.memory).creation_trouble, "exceeded quota")
       << "the read failed";
   observed.children.daemon_pods.push_back(pod);
-  observed.memory = NextMemory(observed, At());
+  UpdateMemory(observed, At());
   EXPECT_EQ(observed.memory.creation_trouble, "");
   EXPECT_FALSE(observed.memory.creation_trouble_read);
 }
@@ -333,11 +334,11 @@ Observed Rebooted() {
 TEST(NextMemory, T5_ProcessThatDidNotSeeAReboot_KnowsAllMembersOfIt_UntilTheyAreReady) {
   using Nodes = std::set<std::string>;
   Observed observed = Rebooted();
-  observed.memory = NextMemory(observed, At());
+  UpdateMemory(observed, At());
   EXPECT_EQ(observed.memory.rebooted_before, (Nodes{"node-0", "node-1"}));
   observed.children.daemon_pods[0].ready = true;
   observed.children.daemon_pods[1].trouble = "CrashLoopBackOff";
-  observed.memory = NextMemory(observed, At());
+  UpdateMemory(observed, At());
   EXPECT_EQ(observed.memory.rebooted_before, Nodes());
   // Not at a later look.
   observed.children = Rebooted().children;

@@ -11,6 +11,7 @@
 #include "pkg/base/rfc3339.h"
 #include "test/fixtures/observed.h"
 #include "test/fixtures/plan.h"
+#include "test/fixtures/renamed.h"
 
 namespace compute_domain {
 namespace {
@@ -49,33 +50,13 @@ api::ResourceClaimTemplate& WorkloadTemplate(Observed& observed) {
 
 // ---- Text is for people: no decision reads one back.
 
-std::string AnyText(std::mt19937& random) {
-  static constexpr std::string_view kLetters = "abcN0:;,/()-'. ";
-  std::uniform_int_distribution<std::size_t> letter(0, kLetters.size() - 1);
-  std::string text(1 + letter(random), ' ');
-  for (char& c : text) c = kLetters[letter(random)];
-  return text;
-}
-
 // Renames every text that cdom wrote or keeps, where there is one.
 void Rename(Observed& observed, std::mt19937& random) {
-  const auto rename = [&](std::string& text) {
-    if (!text.empty()) text = AnyText(random);
-  };
-  if (observed.domain) {
-    for (kube::Condition& condition : observed.domain->status.conditions) rename(condition.message);
-  }
-  for (auto& [action, retry] : observed.memory.retries) {
-    rename(retry.undone);
-    if (!retry.failure) continue;
-    Failure failure = *retry.failure;
-    rename(failure.message);
-    retry.failure = std::make_shared<const Failure>(failure);
-  }
-  for (auto& [kind, problem] : observed.facts.views.problems) rename(problem);
-  rename(observed.facts.views.problem);
-  rename(observed.facts.cluster.rollout_stopped);
-  rename(observed.memory.creation_trouble);
+  if (observed.domain) fixtures::Rename(observed.domain->status, random);
+  fixtures::Rename(observed.memory, random);
+  for (auto& [kind, problem] : observed.facts.views.problems) fixtures::Rename(problem, random);
+  fixtures::Rename(observed.facts.views.problem, random);
+  fixtures::Rename(observed.facts.cluster.rollout_stopped, random);
 }
 
 // What is decided, without the texts. `before` has the status that stays if none is written.
@@ -670,7 +651,7 @@ TEST(PlanReconcile, R2_WhatAVanishedDomainLeftIsTakenDown) {
   const auto labels = Actions<RemoveNodeLabel>(plan);
   ASSERT_EQ(labels.size(), 2U);
   EXPECT_EQ(labels[1].node, "node-1");
-  EXPECT_EQ(labels[1].domain, kUid);
+  EXPECT_EQ(labels[1].domain_uid, kUid);
 }
 
 TEST(PlanReconcile, R2_WhatTheLiveReadDoesNotShowIsNotTakenDown) {

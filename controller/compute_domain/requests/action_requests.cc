@@ -28,7 +28,7 @@ bool CanBeLeft(const Action& action) {
 // Returns whether the server found no domain whose status it could write. A server whose CRD lacks
 // the subresource says the same, so only a read of the domain proves that it is deleted.
 bool IsMissing(const WriteStatus& write, const Reply& reply) {
-  return !reply && kube::ProvesAbsence(reply.error(), api::kComputeDomains, write.domain.key.name);
+  return !reply && kube::ProvesAbsence(reply.error(), api::kComputeDomains, write.object.key.name);
 }
 template <typename Patch>
 bool IsMissing(const Patch& /*action*/, const Reply& /*reply*/) {
@@ -43,8 +43,8 @@ concept Deletes = requires(const T& action) { DeleteOf(action); };
 // Handles the reply of a DELETE, or of the read after its 409, which may come from another writer,
 // from the UID, or from a webhook.
 template <Deletes Remove>
-base::Result<void> HandleDeleteReply(const Remove& action, const Reply& reply,
-                                     ActionProgress& progress, ReplyContext& to) {
+base::Result<void> HandleDeleteReply(const Remove& action, const Reply& reply, ReplyContext& to) {
+  ActionProgress& progress = to.progress;
   if (!progress.conflict) {
     const bool is_conflict = !reply && reply.error().code == base::ErrorCode::kConflict;
     if (!is_conflict) return HandleReply(action, reply, to);
@@ -67,11 +67,11 @@ base::Result<void> HandleDeleteReply(const Remove& action, const Reply& reply,
 
 // Handles the reply of a patch that is sent as PATCH or, without that permission, as GET and PUT.
 template <typename Patch>
-base::Result<void> HandlePatchReply(const Patch& action, const Reply& reply,
-                                    ActionProgress& progress, ReplyContext& to) {
+base::Result<void> HandlePatchReply(const Patch& action, const Reply& reply, ReplyContext& to) {
+  ActionProgress& progress = to.progress;
   const bool is_forbidden = !reply && kube::IsMissingPermission(reply.error());
   if constexpr (Deletes<Patch>) {
-    if (progress.conflict || !is_forbidden) return HandleDeleteReply(action, reply, progress, to);
+    if (progress.conflict || !is_forbidden) return HandleDeleteReply(action, reply, to);
   }
   const bool is_missing = IsMissing(action, reply);
   if (progress.method == Method::kPatch && !is_forbidden && !is_missing) {
@@ -142,13 +142,13 @@ std::vector<http::Request> RequestsOf(const Action& action, const Observed& obse
 ActionResult HandleReplies(const Action& action, const Replies& replies, const Observed& observed,
                            ActionProgress& progress) {
   ActionResult result;
-  ReplyContext to = {.observed = observed, .result = result};
+  ReplyContext to = {.observed = observed, .progress = progress, .result = result};
   const base::Result<void> taken = std::visit(
       [&](const auto& one) {
         if constexpr (Write<std::remove_cvref_t<decltype(one)>>) {
-          return HandlePatchReply(one, replies.front(), progress, to);
+          return HandlePatchReply(one, replies.front(), to);
         } else {
-          return HandleReplies(one, replies, progress, to);
+          return HandleReplies(one, replies, to);
         }
       },
       action);

@@ -79,42 +79,28 @@ struct Change {
 };
 
 Change ChangeOf(const Action& action, const Observed& observed) {
-  const auto name = [](Kind kind, const kube::ObjectKey& key) {
-    return ResourceOf(kind).kind + " " + kube::ToString(key);
-  };
-  const auto of = [&](const std::string& field, Kind kind, const kube::ObjectKey& key) {
-    return Change{.does = "undoes the controller's writes of " + field + " of " + name(kind, key),
-                  .writer = WriterOf(kind, key, observed)};
+  const ActionId id = IdOf(action);
+  const std::string name = ResourceOf(id.kind).kind + " " + kube::ToString(id.key);
+  const std::string writer = WriterOf(id.kind, id.key, observed);
+  const auto of = [&](const std::string& field) {
+    return Change{"undoes the controller's writes of " + field + " of " + name, writer};
   };
   return std::visit(
       base::Overload{
-          [&](const Create& create) {
-            return Change{.does = "deletes " + name(create.kind, create.key) +
-                                  " each time the controller creates it"};
+          [&](const Create&) {
+            return Change{"deletes " + name + " each time the controller creates it"};
           },
-          [&](const Delete& remove) {
-            return Change{.does = "creates " + name(remove.kind, remove.key) +
-                                  " again each time the controller deletes it",
-                          .writer = WriterOf(remove.kind, remove.key, observed)};
+          [&](const Delete&) {
+            return Change{"creates " + name + " again each time the controller deletes it", writer};
           },
-          [&](const WriteFinalizers& write) {
-            return of("metadata.finalizers", write.kind, write.object.key);
-          },
-          [&](const WriteClique& write) { return of("daemons", Kind::kClique, write.clique.key); },
-          [&](const WritePodTemplate& write) {
-            return of("spec.template", Kind::kDaemonSet, write.daemon_set.key);
-          },
-          [&](const WriteIdentity& write) {
-            return of("metadata.labels", write.kind, write.object.key);
-          },
-          [&](const RemoveNodeLabel& remove) {
-            return of("the domain's label", Kind::kNode, {.name = remove.node});
-          },
-          [&](const RestoreNodeLabel& restore) {
-            return of("the domain's label", Kind::kNode, {.name = restore.node});
-          },
-          [&](const WriteStatus& write) {
-            Change change = of("status", Kind::kComputeDomain, write.domain.key);
+          [&](const WriteFinalizers&) { return of("metadata.finalizers"); },
+          [&](const WriteClique&) { return of("daemons"); },
+          [&](const WritePodTemplate&) { return of("spec.template"); },
+          [&](const WriteIdentity&) { return of("metadata.labels"); },
+          [&](const RemoveNodeLabel&) { return of("the domain's label"); },
+          [&](const RestoreNodeLabel&) { return of("the domain's label"); },
+          [&](const WriteStatus&) {
+            Change change = of("status");
             change.writer = observed.domain ? observed.domain->last_status_writer : "";
             return change;
           },

@@ -39,9 +39,12 @@ struct ActionResult {
 
 using Reply = base::Result<http::Response>;
 
+struct ActionProgress;
+
 // What replies are read with, and what they lead to.
 struct ReplyContext {
   const Observed& observed;
+  ActionProgress& progress;
   ActionResult& result;
 };
 

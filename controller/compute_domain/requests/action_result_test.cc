@@ -104,7 +104,7 @@ TEST(RequestsOf, T12_WriteThatNothingLocksIsNeverSent) {
   const std::vector<Action> actions = {
       Delete{.kind = Kind::kDaemonSet, .key = no_uid.key},
       WriteFinalizers{.kind = Kind::kComputeDomain, .object = no_uid},
-      WriteStatus{.domain = no_version},
+      WriteStatus{.object = no_version},
       WriteClique{.clique = no_version},
       WritePodTemplate{.daemon_set = no_version},
       RemoveNodeLabel{.node = "a"},

@@ -154,13 +154,11 @@ Result<void> TakePage(Page page, std::string_view body, const Observed& observed
 // Returns whether `page` asked which kinds the API server serves, and the kind is not one of them,
 // so it has no objects.
 Result<bool> HasNoObjects(const Page& page, const Reply& reply) {
-  if (page.asks_if_served) {
-    if (!reply) return tl::unexpected(reply.error());
-    const std::string& plural = ResourceOf(page.kind).plural;
-    if (!TRY(kube::ListsResource(reply->body, plural))) return true;
-    return base::Unavailable("the API server serves " + plural + ", but a list of them is a 404");
-  }
-  return false;
+  if (!page.asks_if_served) return false;
+  if (!reply) return tl::unexpected(reply.error());
+  const std::string& plural = ResourceOf(page.kind).plural;
+  if (!TRY(kube::ListsResource(reply->body, plural))) return true;
+  return base::Unavailable("the API server serves " + plural + ", but a list of them is a 404");
 }
 
 // Returns whether no version of resource.k8s.io has the kind. If one had it before, a 404 only
@@ -173,8 +171,9 @@ bool IsDraOff(Kind kind, const Facts& facts) {
 // Returns whether these were the last pages. If not, the action continues with the next pages.
 // With `may_lack_dra`, DRA kinds have no objects if DRA is off.
 template <typename Read>
-Result<bool> TakePages(const Read& action, const Replies& replies, ActionProgress& read,
-                       ReplyContext& to, bool may_lack_dra = false) {
+Result<bool> TakePages(const Read& action, const Replies& replies, ReplyContext& to,
+                       bool may_lack_dra = false) {
+  ActionProgress& read = to.progress;
   std::vector<Page> pages = std::exchange(read.pages, {});
   if (pages.empty()) pages = FirstPages(action, to.observed);
   CHECK(pages.size() == replies.size());
@@ -230,12 +229,6 @@ bool AreCliquesBehind(const Observed& observed) {
          });
 }
 
-Result<std::optional<kube::ObjectMeta>> OwnerOf(std::string_view body, const Observed& observed) {
-  kube::ObjectMeta meta = TRY(DecodeMetaOf(body));
-  if (meta.uid != observed.uid) return std::optional<kube::ObjectMeta>();
-  return std::optional(std::move(meta));
-}
-
 }  // namespace
 
 Requests RequestsOf(const ReadOwner& action, const Observed& observed, const ActionProgress& read) {
@@ -243,11 +236,10 @@ Requests RequestsOf(const ReadOwner& action, const Observed& observed, const Act
   return PagesOf(action, observed, read);
 }
 
-Result<void> HandleReplies(const ReadOwner& action, const Replies& replies, ActionProgress& read,
-                           ReplyContext& to) {
+Result<void> HandleReplies(const ReadOwner& action, const Replies& replies, ReplyContext& to) {
   if (!action.key) {
-    if (!TRY(TakePages(action, replies, read, to))) return {};
-    to.result.findings.emplace_back(OwnerFound{std::move(read.owner)});
+    if (!TRY(TakePages(action, replies, to))) return {};
+    to.result.findings.emplace_back(OwnerFound{std::move(to.progress.owner)});
     return {};
   }
   const Reply& reply = replies.front();
@@ -257,9 +249,11 @@ Result<void> HandleReplies(const ReadOwner& action, const Replies& replies, Acti
     return {};
   }
   if (!reply) return tl::unexpected(reply.error());
-  std::optional<kube::ObjectMeta> owner = TRY(OwnerOf(reply->body, to.observed));
-  if (owner && owner->deleting) to.result.memory.emplace_back(DeletionProven());
-  to.result.findings.emplace_back(OwnerFound{std::move(owner)});
+  kube::ObjectMeta meta = TRY(DecodeMetaOf(reply->body));
+  OwnerFound found;
+  if (meta.uid == to.observed.uid) found.owner = std::move(meta);
+  if (found.owner && found.owner->deleting) to.result.memory.emplace_back(DeletionProven());
+  to.result.findings.emplace_back(std::move(found));
   return {};
 }
 
@@ -268,11 +262,10 @@ Requests RequestsOf(const ReadChildren& action, const Observed& observed,
   return PagesOf(action, observed, read);
 }
 
-Result<void> HandleReplies(const ReadChildren& action, const Replies& replies, ActionProgress& read,
-                           ReplyContext& to) {
-  if (!TRY(TakePages(action, replies, read, to, true))) return {};
-  if (read.cliques_are_served) AddUnlabelled(to.observed, read.found.cliques);
-  to.result.findings.emplace_back(ChildrenFound{std::move(read.found)});
+Result<void> HandleReplies(const ReadChildren& action, const Replies& replies, ReplyContext& to) {
+  if (!TRY(TakePages(action, replies, to, true))) return {};
+  if (to.progress.cliques_are_served) AddUnlabelled(to.observed, to.progress.found.cliques);
+  to.result.findings.emplace_back(ChildrenFound{std::move(to.progress.found)});
   return {};
 }
 
@@ -281,22 +274,22 @@ Requests RequestsOf(const ReadDaemons& action, const Observed& observed,
   return PagesOf(action, observed, read);
 }
 
-Result<void> HandleReplies(const ReadDaemons& action, const Replies& replies, ActionProgress& read,
-                           ReplyContext& to) {
-  if (!TRY(TakePages(action, replies, read, to))) return {};
-  if (read.cliques_are_served) AddUnlabelled(to.observed, read.found.cliques);
+Result<void> HandleReplies(const ReadDaemons& action, const Replies& replies, ReplyContext& to) {
+  if (!TRY(TakePages(action, replies, to))) return {};
+  if (to.progress.cliques_are_served) AddUnlabelled(to.observed, to.progress.found.cliques);
   const bool is_newer = AreCliquesBehind(to.observed);
   if (is_newer) {
     // A watch that opens again shows all that was so meanwhile. Status must not follow it back. A
     // cache that was never read shows nothing for as long as it would be waited for.
     const bool is_shown = to.observed.facts.views.cliques != Freshness::kUnknown;
-    for (const api::Clique& clique : read.found.cliques) {
+    for (const api::Clique& clique : to.progress.found.cliques) {
       if (is_shown) Expect(to.result, Kind::kClique, clique.meta.key, clique.meta.resource_version);
     }
   }
-  to.result.findings.emplace_back(DaemonsFound{.daemon_pods = std::move(read.found.daemon_pods),
-                                               .cliques = std::move(read.found.cliques),
-                                               .is_newer = is_newer});
+  to.result.findings.emplace_back(
+      DaemonsFound{.daemon_pods = std::move(to.progress.found.daemon_pods),
+                   .cliques = std::move(to.progress.found.cliques),
+                   .is_newer = is_newer});
   return {};
 }
 
@@ -305,12 +298,11 @@ Requests RequestsOf(const ReadClaims& action, const Observed& observed,
   return PagesOf(action, observed, read);
 }
 
-Result<void> HandleReplies(const ReadClaims& action, const Replies& replies, ActionProgress& read,
-                           ReplyContext& to) {
-  if (!TRY(TakePages(action, replies, read, to))) return {};
+Result<void> HandleReplies(const ReadClaims& action, const Replies& replies, ReplyContext& to) {
+  if (!TRY(TakePages(action, replies, to))) return {};
   to.result.memory.emplace_back(
-      ClaimsRead{.nodes_in_use = NodesInUse(to.observed, read.found.claims)});
-  to.result.findings.emplace_back(ClaimsFound{std::move(read.found.claims)});
+      ClaimsRead{.nodes_in_use = NodesInUse(to.observed, to.progress.found.claims)});
+  to.result.findings.emplace_back(ClaimsFound{std::move(to.progress.found.claims)});
   return {};
 }
 
@@ -326,8 +318,7 @@ Requests RequestsOf(const ReadNodes& action, const Observed& /*observed*/,
   return requests;
 }
 
-Result<void> HandleReplies(const ReadNodes& action, const Replies& replies,
-                           ActionProgress& /*read*/, ReplyContext& to) {
+Result<void> HandleReplies(const ReadNodes& action, const Replies& replies, ReplyContext& to) {
   to.result.decide_again = true;
   for (std::size_t i = 0; i < action.names.size(); ++i) {
     if (!replies[i]) return tl::unexpected(replies[i].error());
@@ -358,7 +349,7 @@ Requests RequestsOf(const ReadDaemonSetEvents& action, const Observed& /*observe
 
 // Without the Events only an explanation is missing.
 Result<void> HandleReplies(const ReadDaemonSetEvents& action, const Replies& replies,
-                           ActionProgress& /*read*/, ReplyContext& to) {
+                           ReplyContext& to) {
   const Reply& reply = replies.front();
   if (!reply && kube::IsMissingPermission(reply.error())) {
     to.result.missing_permission = {.verb = "list", .resource = kube::kEvents.plural};
@@ -374,8 +365,7 @@ Requests RequestsOf(const ReadTaken& action, const Observed& observed,
   return {kube::GetRequest(ResourceOf(action.kind, observed.facts), action.key)};
 }
 
-Result<void> HandleReplies(const ReadTaken& action, const Replies& replies,
-                           ActionProgress& /*read*/, ReplyContext& to) {
+Result<void> HandleReplies(const ReadTaken& action, const Replies& replies, ReplyContext& to) {
   const Reply& reply = replies.front();
   const auto is = [&](NameCheck check) {
     to.result.findings.emplace_back(

@@ -1,10 +1,6 @@
 // Requests of each live read, and how their replies become evidence.
 #pragma once
 
-#include <map>
-#include <optional>
-#include <set>
-#include <string>
 #include <vector>
 
 #include "controller/compute_domain/requests/action_progress.h"
@@ -16,33 +12,23 @@ using Requests = std::vector<http::Request>;
 using Replies = std::vector<Reply>;
 
 Requests RequestsOf(const ReadOwner&, const Observed&, const ActionProgress&);
-base::Result<void> HandleReplies(const ReadOwner&, const Replies&, ActionProgress&, ReplyContext&);
-
 Requests RequestsOf(const ReadChildren&, const Observed&, const ActionProgress&);
-base::Result<void> HandleReplies(const ReadChildren&, const Replies&, ActionProgress&,
-                                 ReplyContext&);
-
 Requests RequestsOf(const ReadDaemons&, const Observed&, const ActionProgress&);
-base::Result<void> HandleReplies(const ReadDaemons&, const Replies&, ActionProgress&,
-                                 ReplyContext&);
-
 Requests RequestsOf(const ReadClaims&, const Observed&, const ActionProgress&);
-base::Result<void> HandleReplies(const ReadClaims&, const Replies&, ActionProgress&, ReplyContext&);
-
 Requests RequestsOf(const ReadNodes&, const Observed&, const ActionProgress&);
-base::Result<void> HandleReplies(const ReadNodes&, const Replies&, ActionProgress&, ReplyContext&);
-
 Requests RequestsOf(const ReadDaemonSetEvents&, const Observed&, const ActionProgress&);
-base::Result<void> HandleReplies(const ReadDaemonSetEvents&, const Replies&, ActionProgress&,
-                                 ReplyContext&);
 Requests RequestsOf(const ReadPodConditions&, const Observed&, const ActionProgress&);
-base::Result<void> HandleReplies(const ReadPodConditions&, const Replies&, ActionProgress&,
-                                 ReplyContext&);
-
 Requests RequestsOf(const ReadUses&, const Observed&, const ActionProgress&);
-base::Result<void> HandleReplies(const ReadUses&, const Replies&, ActionProgress&, ReplyContext&);
-
 Requests RequestsOf(const ReadTaken&, const Observed&, const ActionProgress&);
-base::Result<void> HandleReplies(const ReadTaken&, const Replies&, ActionProgress&, ReplyContext&);
+
+base::Result<void> HandleReplies(const ReadOwner&, const Replies&, ReplyContext&);
+base::Result<void> HandleReplies(const ReadChildren&, const Replies&, ReplyContext&);
+base::Result<void> HandleReplies(const ReadDaemons&, const Replies&, ReplyContext&);
+base::Result<void> HandleReplies(const ReadClaims&, const Replies&, ReplyContext&);
+base::Result<void> HandleReplies(const ReadNodes&, const Replies&, ReplyContext&);
+base::Result<void> HandleReplies(const ReadDaemonSetEvents&, const Replies&, ReplyContext&);
+base::Result<void> HandleReplies(const ReadPodConditions&, const Replies&, ReplyContext&);
+base::Result<void> HandleReplies(const ReadUses&, const Replies&, ReplyContext&);
+base::Result<void> HandleReplies(const ReadTaken&, const Replies&, ReplyContext&);
 
 }  // namespace compute_domain

@@ -147,8 +147,8 @@ Requests RequestsOf(const ReadPodConditions& action, const Observed& observed,
 
 // Without the nodes or the GPUs only an explanation says less.
 Result<void> HandleReplies(const ReadPodConditions& action, const Replies& replies,
-                           ActionProgress& read, ReplyContext& to) {
-  PodsRead& pods = read.pods;
+                           ReplyContext& to) {
+  PodsRead& pods = to.progress.pods;
   if (pods.found.messages.empty()) {
     TakePods(action, replies, to.observed, pods);
   } else {
@@ -180,22 +180,22 @@ Requests RequestsOf(const ReadUses& action, const Observed& /*observed*/,
 
 // Without a pod only an explanation is missing. A read that fails otherwise than by its answer is
 // tried again with the next pass.
-Result<void> HandleReplies(const ReadUses& action, const Replies& replies, ActionProgress& read,
-                           ReplyContext& to) {
+Result<void> HandleReplies(const ReadUses& action, const Replies& replies, ReplyContext& to) {
+  UsesRead& known = to.progress.uses;
   for (const Reply& reply : replies) {
-    const Use& use = action.uses[read.uses.lists_claim.size()];
+    const Use& use = action.uses[known.lists_claim.size()];
     const bool is_open = !reply && (reply.error().code == base::ErrorCode::kUnavailable ||
                                     reply.error().code == base::ErrorCode::kDeadlineExceeded);
     if (is_open) {
-      to.result.memory.emplace_back(std::move(read.uses));
+      to.result.memory.emplace_back(std::move(known));
       return {};
     }
     const bool is_unlisted =
         reply && api::DecodeUserPod(reply->body).unlisted_claims.contains(use.claim);
-    read.uses.lists_claim[use.key] = !is_unlisted;
+    known.lists_claim[use.key] = !is_unlisted;
   }
-  to.result.goes_on = read.uses.lists_claim.size() < action.uses.size();
-  if (!to.result.goes_on) to.result.memory.emplace_back(std::move(read.uses));
+  to.result.goes_on = known.lists_claim.size() < action.uses.size();
+  if (!to.result.goes_on) to.result.memory.emplace_back(std::move(known));
   return {};
 }
 

@@ -184,7 +184,9 @@ TEST(ReadPodConditions, GpusThatCannotBeReadAreNotKnown) {
     PodReads reads;
     reads.observed.domain->gpus = "8";
     EXPECT_TRUE(reads.Take({Pod(kAnywhere), kRuns}));
-    if (reads.Take({reply})) EXPECT_FALSE(reads.Take({Slices({}, "next")}));
+    if (reads.Take({reply})) {
+      EXPECT_FALSE(reads.Take({Slices({}, "next")}));
+    }
     EXPECT_TRUE(reads.Reach("a"));
     EXPECT_FALSE(reads.gpus);
   }

@@ -214,10 +214,10 @@ Result<void> HandleReply(const WriteIdentity& write, const Reply& reply, ReplyCo
 }
 
 Request RequestOf(const RemoveNodeLabel& remove, const Observed& /*observed*/) {
-  CHECK(!remove.domain.empty());
+  CHECK(!remove.domain_uid.empty());
   const std::string path = PathOf("labels", api::kDomainLabel);
-  Value patch = Value::Array(
-      {PatchOf("test", path, remove.domain), Value::Object({{"op", "remove"}, {"path", path}})});
+  Value patch = Value::Array({PatchOf("test", path, remove.domain_uid),
+                              Value::Object({{"op", "remove"}, {"path", path}})});
   if (!remove.version.empty()) {
     patch.Append(PatchOf("replace", "/metadata/resourceVersion", remove.version));
   }
@@ -247,7 +247,7 @@ Request RequestOf(const RestoreNodeLabel& restore, const Observed& /*observed*/)
   const std::string path = PathOf("labels", api::kDomainLabel);
   // For the API server a missing value equals null.
   const Value patch =
-      Value::Array({PatchOf("test", path, Value()), PatchOf("add", path, restore.domain)});
+      Value::Array({PatchOf("test", path, Value()), PatchOf("add", path, restore.domain_uid)});
   return OfMetadata(kube::JsonPatchRequest(kube::kNodes, {.name = restore.node}, patch));
 }
 
@@ -265,8 +265,8 @@ Result<void> HandleReply(const RestoreNodeLabel& restore, const Reply& reply, Re
 
 Request RequestOf(const WriteStatus& write, const Observed& /*observed*/) {
   return kube::MergePatchRequest(
-      api::kComputeDomains, write.domain.key,
-      Value::Object({{"metadata", LockedMeta(write.domain)}, {"status", Encode(write.status)}}),
+      api::kComputeDomains, write.object.key,
+      Value::Object({{"metadata", LockedMeta(write.object)}, {"status", Encode(write.status)}}),
       "status");
 }
 
@@ -279,7 +279,7 @@ Result<void> HandleReply(const WriteStatus& write, const Reply& reply, ReplyCont
     to.result.findings.emplace_back(StatusPruned{written.status.conditions.empty()});
     to.result.shows_crd = true;
   }
-  Expect(to.result, Kind::kComputeDomain, write.domain.key, written.meta.resource_version);
+  Expect(to.result, Kind::kComputeDomain, write.object.key, written.meta.resource_version);
   return {};
 }
 

@@ -7,6 +7,7 @@
 #include "controller/compute_domain/model/ownership.h"
 #include "pkg/base/find.h"
 #include "pkg/base/rfc3339.h"
+#include "pkg/base/text.h"
 
 namespace compute_domain {
 
@@ -72,6 +73,11 @@ bool EndsPods(const Observed& observed, const std::string& node) {
   return read != nullptr && *read == NodeSeen::kReady;
 }
 
+std::vector<Action> ReadOf(const std::set<std::string>& nodes) {
+  if (nodes.empty()) return {};
+  return {ReadNodes{.names = {nodes.begin(), nodes.end()}}};
+}
+
 bool IsEmpty(const Observed& observed, const Children& children) {
   const auto is_set = [&](const auto& set) { return IsDaemonSet(observed, set); };
   const auto is_template = [&](const auto& found) {
@@ -91,18 +97,10 @@ bool HoldsFinalizer(const kube::ObjectMeta& object) {
 }
 
 std::string PinnedBy(const kube::ObjectMeta& object) {
-  if (!object.deleting) return {};
-  std::string names;
-  std::size_t others = 0;
-  for (const std::string& name : object.finalizers) {
-    if (name == api::kFinalizer || ++others > kNamedFinalizersMax) continue;
-    names += (names.empty() ? "" : ", ") + name;
-  }
-  if (names.empty()) return {};
-  if (others > kNamedFinalizersMax) {
-    names += " and " + std::to_string(others - kNamedFinalizersMax) + " more";
-  }
-  return " (finalizer " + names + ")";
+  std::vector<std::string> others = object.finalizers;
+  std::erase(others, api::kFinalizer);
+  if (!object.deleting || others.empty()) return {};
+  return " (finalizer " + base::JoinFew(others, kNamedFinalizersMax) + ")";
 }
 
 WriteFinalizers Release(Kind kind, const kube::ObjectMeta& object) {
@@ -178,27 +176,20 @@ std::vector<Action> PlanTearDown(const Observed& observed, const Children& child
     if (is_left) TearDown(Kind::kDaemonPod, pod.meta, false, actions);
   }
   for (const api::Node& node : children.labelled_nodes) {
-    actions.emplace_back(RemoveNodeLabel{.node = node.meta.key.name, .domain = observed.uid});
+    actions.emplace_back(RemoveNodeLabel{.node = node.meta.key.name, .domain_uid = observed.uid});
   }
   return actions;
 }
 
 std::vector<Action> PlanNodeProof(const Observed& observed) {
-  std::set<std::string> names;
-  for (const api::ResourceClaim& claim : ClaimsThatCount(observed)) {
-    if (IsInUse(observed, claim) && !claim.node.empty()) names.insert(claim.node);
-  }
+  std::set<std::string> names = NodesOf(observed, ClaimsThatCount(observed), IsInUse);
   if (!observed.facts.views.claims_are_granted) {
     for (const api::Node& node : BestView(observed).labelled_nodes) {
       names.insert(node.meta.key.name);
     }
   }
-  ReadNodes read;
-  for (const std::string& name : names) {
-    if (MayHaveEnded(observed, name)) read.names.push_back(name);
-  }
-  if (read.names.empty()) return {};
-  return {std::move(read)};
+  std::erase_if(names, [&](const auto& name) { return !MayHaveEnded(observed, name); });
+  return ReadOf(names);
 }
 
 std::vector<Action> PlanRemainsProof(const Observed& observed) {
@@ -208,13 +199,10 @@ std::vector<Action> PlanRemainsProof(const Observed& observed) {
   for (const api::ResourceClaim& claim : children.claims) {
     if (claim.daemon_domain == observed.uid) names.insert(claim.node);
   }
-  ReadNodes read;
-  for (const std::string& name : names) {
-    const bool is_read = observed.evidence.nodes.contains(name);
-    if (!name.empty() && !is_read && IsLost(observed, name)) read.names.push_back(name);
-  }
-  if (read.names.empty()) return {};
-  return {std::move(read)};
+  std::erase_if(names, [&](const auto& name) {
+    return name.empty() || observed.evidence.nodes.contains(name) || !IsLost(observed, name);
+  });
+  return ReadOf(names);
 }
 
 bool AreClaimsLabelled(const Observed& observed) {
@@ -260,13 +248,13 @@ std::vector<std::string> FindRemains(const Observed& observed) {
   for (const api::Node& node : children.labelled_nodes) {
     const std::string& name = node.meta.key.name;
     if (!WasInVain(observed, RemoveNodeLabel{.node = name})) continue;
-    std::string pods;
+    std::vector<std::string> pods;
     for (const api::ResourceClaim& claim : ClaimsThatCount(observed)) {
       if (claim.node != name || !IsInUse(observed, claim)) continue;
-      for (const std::string& pod : claim.consumers) pods += (pods.empty() ? "" : ", ") + pod;
+      pods.insert(pods.end(), claim.consumers.begin(), claim.consumers.end());
     }
     remains.push_back("the label of nodes/" + name + ", which its kubelet plugin sets again" +
-                      (pods.empty() ? "" : " for " + pods));
+                      (pods.empty() ? "" : " for " + base::Join(pods)));
   }
   std::ranges::sort(remains);
   const auto twice = std::ranges::unique(remains);

@@ -944,7 +944,7 @@ TEST(FindRemains, REV3_H1_LabelThatComesBackIsNamedWithThePodsItComesBackFor) {
   observed.evidence.children->daemon_pods.clear();
   observed.evidence.children->claims.clear();
   Retry& retry =
-      observed.memory.retries[IdOf(RemoveNodeLabel{.node = "node-0", .domain = observed.uid})];
+      observed.memory.retries[IdOf(RemoveNodeLabel{.node = "node-0", .domain_uid = observed.uid})];
   EXPECT_TRUE(FindRemains(observed).empty()) << "it was removed once";
   const base::BackoffPolicy second = {.first = seconds(1), .most = seconds(1)};
   (void)retry.backoff.Next(second);

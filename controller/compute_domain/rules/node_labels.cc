@@ -11,9 +11,8 @@ constexpr std::chrono::seconds kUnlabelledMax{60};
 // The cache of claims may lag behind the cache of pods.
 constexpr std::chrono::seconds kUnclaimedFor{10};
 
-std::vector<std::string> IdleNodes(const Observed& observed,
-                                   const std::vector<api::ResourceClaim>& claims) {
-  const std::set<std::string> used = NodesInUse(observed, claims);
+std::vector<std::string> IdleNodes(const Observed& observed) {
+  const std::set<std::string> used = NodesInUse(observed, observed.children.claims);
   std::vector<std::string> idle;
   for (const api::Node& node : observed.children.labelled_nodes) {
     if (!used.contains(node.meta.key.name)) idle.push_back(node.meta.key.name);
@@ -60,7 +59,7 @@ NodeLabels PlanNodeLabels(const Observed& observed, const Instant& now) {
   if (!observed.facts.views.claims_are_read) return {};
   NodeLabels labels;
   std::vector<std::string> due;
-  for (const std::string& node : IdleNodes(observed, observed.children.claims)) {
+  for (const std::string& node : IdleNodes(observed)) {
     const auto* const since = base::Find(observed.memory.idle_since, node);
     if (since == nullptr) continue;
     // From then on NodesWithoutPods() returns the node.
@@ -88,14 +87,14 @@ NodeLabels PlanNodeLabels(const Observed& observed, const Instant& now) {
   const kube::ObjectMeta* owner = observed.evidence.LiveOwner();
   if (owner == nullptr || owner->deleting) restored.clear();
   for (const std::string& node : restored) {
-    labels.actions.emplace_back(RestoreNodeLabel{.node = node, .domain = observed.uid});
+    labels.actions.emplace_back(RestoreNodeLabel{.node = node, .domain_uid = observed.uid});
   }
   const std::set<std::string> used = NodesInUse(observed, *observed.evidence.claims);
   for (const api::Node& node : observed.children.labelled_nodes) {
     const std::string& name = node.meta.key.name;
     if (!base::Contains(due, name) || used.contains(name)) continue;
     labels.actions.emplace_back(RemoveNodeLabel{
-        .node = name, .domain = observed.uid, .version = node.meta.resource_version});
+        .node = name, .domain_uid = observed.uid, .version = node.meta.resource_version});
   }
   return labels;
 }

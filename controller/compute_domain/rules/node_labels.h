@@ -34,9 +34,8 @@ NodeLabels PlanNodeLabels(const Observed& observed, const Instant& now);
 std::vector<std::string> UnlabelledNodes(const Observed& observed,
                                          const std::vector<api::ResourceClaim>& claims);
 
-// Returns labelled nodes on which none of `claims` is allocated.
-std::vector<std::string> IdleNodes(const Observed& observed,
-                                   const std::vector<api::ResourceClaim>& claims);
+// Returns labelled nodes on which no claim of the domain is allocated, according to the cache.
+std::vector<std::string> IdleNodes(const Observed& observed);
 
 // Returns labelled nodes whose daemon serves although no pod of the domain has had a channel there
 // for 10 s. They are not members. REQUIRES: observed.domain.

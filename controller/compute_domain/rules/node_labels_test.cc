@@ -62,7 +62,7 @@ TEST(PlanLabels, B24_LabelThatStayedBehindIsTakenAwayFromTheNodeThatWasSeen) {
   const auto removals = Actions<RemoveNodeLabel>(labels.actions);
   ASSERT_EQ(removals.size(), 1U);
   EXPECT_EQ(removals[0].node, "node-1");
-  EXPECT_EQ(removals[0].domain, fixtures::kUid);
+  EXPECT_EQ(removals[0].domain_uid, fixtures::kUid);
   EXPECT_EQ(removals[0].version, "7") << "a plugin may have set it again since";
   EXPECT_EQ(labels.actions.size(), 1U);
 }
@@ -97,7 +97,7 @@ TEST(PlanLabels, C8_NodeToWhichAClaimCameMeanwhileGetsItsLabelBack) {
   const auto restored = Actions<RestoreNodeLabel>(labels.actions);
   ASSERT_EQ(restored.size(), 1U);
   EXPECT_EQ(restored[0].node, "node-1");
-  EXPECT_EQ(restored[0].domain, fixtures::kUid);
+  EXPECT_EQ(restored[0].domain_uid, fixtures::kUid);
   EXPECT_EQ(labels.actions.size(), 1U);
 }
 
@@ -135,7 +135,7 @@ TEST(IdleNodes, C7_AdminClaimsUseANodeAndClaimsElsewhereDoNot) {
     if (claim.node == "node-0") claim.meta.key.ns = "team-b";
     if (claim.node == "node-1") claim.admin_access = true;
   }
-  EXPECT_EQ(IdleNodes(observed, observed.children.claims), (Names{"node-0"}));
+  EXPECT_EQ(IdleNodes(observed), (Names{"node-0"}));
 }
 
 TEST(UnlabelledNodes, REV3_F5_OnlyNodesThatLiveAndThatPodsUseWithoutALabelCount) {

@@ -52,7 +52,7 @@ Value DescribeDomain(const Observed& seen, const Instant& now) {
        {"waiting", Value::ArrayOf(EachThatWaits(observed))},
        {"advice", explanation.shortage ? Encode(explanation.shortage->advice) : Value()},
        {"heldByOthers", Value::ArrayOf(WithHolders(explanation.occupied))},
-       {"idleNodes", Value::ArrayOf(IdleNodes(observed, observed.children.claims))},
+       {"idleNodes", Value::ArrayOf(IdleNodes(observed))},
        {"nodesWithoutPlugin", Value::ArrayOf(explanation.plugins.nodes)},
        {"outdatedDaemons", Value::ArrayOf(analysis.outdated)},
        {"status", api::Encode(status)}});

@@ -11,6 +11,7 @@
 #include "controller/compute_domain/status/explanation/usage.h"
 #include "controller/compute_domain/status/reasons.h"
 #include "pkg/base/find.h"
+#include "pkg/base/text.h"
 
 namespace compute_domain {
 
@@ -104,7 +105,7 @@ class EventBuilder {
   Events operator()(const WriteIdentity& write) const {
     if (!write.owners.IsNull()) return {};  // Adoption changes nothing for users.
     return {OfDomain(EventType::kNormal, api::kEventRepaired, "Updating",
-                     NameOf(write.kind) + " " + kube::ToString(write.object.key) +
+                     ResourceOf(write.kind).kind + " " + kube::ToString(write.object.key) +
                          " had lost labels. They were restored.")};
   }
 
@@ -128,7 +129,7 @@ class EventBuilder {
     return {
         OfDomain(EventType::kWarning, api::kEventDeletionForced, "Deleting",
                  "The grace period of the deletion is over, and the daemons are removed under " +
-                     Join(consumers) + ".")};
+                     base::Join(consumers) + ".")};
   }
 
   Events operator()(const WriteClique& write) const {
@@ -146,7 +147,7 @@ class EventBuilder {
     if (left.empty()) return {};
     return {OfDomain(EventType::kNormal, api::kEventMemberRemoved, "UpdatingClique",
                      "Removed from clique " + clique->id +
-                         ", because no daemon is left there: " + Join(left) + ".")};
+                         ", because no daemon is left there: " + base::Join(left) + ".")};
   }
 
   // No Event while a domain is being deleted, because its labels are then expected to be removed.
@@ -159,7 +160,7 @@ class EventBuilder {
                .reason = std::string(api::kEventStaleLabelRemoved),
                .action = "RemovingLabel",
                .note = "The node was labelled for a ComputeDomain that does not exist, with UID " +
-                       remove.domain + ".",
+                       remove.domain_uid + ".",
                .regarding = node}};
     }
     if (observed_.domain->meta.deleting) return {};
@@ -177,17 +178,6 @@ class EventBuilder {
   }
 
  private:
-  static std::string NameOf(Kind kind) {
-    if (kind == Kind::kClique) return api::kComputeDomainCliques.kind;
-    return kind == Kind::kDaemonSet ? kube::kDaemonSets.kind : kube::kResourceClaimTemplates.kind;
-  }
-
-  static std::string Join(const std::vector<std::string>& names) {
-    std::string text;
-    for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-    return text;
-  }
-
   kube::ObjectReference Domain() const {
     return kube::ReferenceTo(api::kComputeDomains, observed_.domain->meta);
   }

@@ -51,7 +51,7 @@ std::vector<kube::Event> Told(const Observed& observed, const std::string& statu
                               const std::string& reason) {
   api::DomainStatus written = observed.domain->status;
   SetConditions(written, status, reason);
-  return EventsOf(WriteStatus{.domain = observed.domain->meta, .status = written}, observed);
+  return EventsOf(WriteStatus{.object = observed.domain->meta, .status = written}, observed);
 }
 
 // The domain as it is after a write that said this.
@@ -88,7 +88,7 @@ TEST(EventsOfStatus, RealStatusOfALostNodeTellsIt) {
   observed.nodes["node-1"].ready = false;
   const api::DomainStatus status = fixtures::StatusOf(observed);
   EXPECT_EQ(
-      Summaries(EventsOf(WriteStatus{.domain = observed.domain->meta, .status = status}, observed)),
+      Summaries(EventsOf(WriteStatus{.object = observed.domain->meta, .status = status}, observed)),
       (Texts{"Warning NodeLost of ComputeDomain team-a/train"}));
 }
 
@@ -153,7 +153,7 @@ TEST(EventsOfStatus, ReasonThatConditionsShareIsToldOnce) {
     written.conditions.push_back({.type = type, .status = "False", .reason = "DeletionBlocked"});
   }
   const std::vector<kube::Event> events =
-      EventsOf(WriteStatus{.domain = observed.domain->meta, .status = written}, observed);
+      EventsOf(WriteStatus{.object = observed.domain->meta, .status = written}, observed);
   ASSERT_EQ(Summaries(events), (Texts{"Warning DeletionBlocked of ComputeDomain team-a/train"}));
   EXPECT_EQ(events[0].action, "Deleting");
 }
@@ -327,21 +327,21 @@ TEST(EventsOfActions, MemberThatJoinsIsNoEvent) {
 
 TEST(EventsOfActions, B24_LabelOfADomainThatIsGoneIsToldOnTheNode) {
   const std::vector<kube::Event> events =
-      EventsOf(RemoveNodeLabel{.node = "node-1", .domain = kUid}, fixtures::Orphans());
+      EventsOf(RemoveNodeLabel{.node = "node-1", .domain_uid = kUid}, fixtures::Orphans());
   ASSERT_EQ(Summaries(events), (Texts{"Normal StaleLabelRemoved of Node node-1"}));
   EXPECT_EQ(events[0].regarding.uid, "uid-of-node-1");
 }
 
 TEST(EventsOfActions, LabelThatADomainNoLongerNeedsIsToldOnTheDomain) {
   const std::vector<kube::Event> events =
-      EventsOf(RemoveNodeLabel{.node = "node-1", .domain = kUid}, Converged());
+      EventsOf(RemoveNodeLabel{.node = "node-1", .domain_uid = kUid}, Converged());
   ASSERT_EQ(Summaries(events), (Texts{"Normal StaleLabelRemoved of ComputeDomain team-a/train"}));
   ASSERT_TRUE(events[0].related);
   EXPECT_EQ(events[0].related->key.name, "node-1");
 }
 
 TEST(EventsOfActions, LabelsOfADomainThatIsDeletedGoWithoutAWord) {
-  EXPECT_EQ(Summaries(EventsOf(RemoveNodeLabel{.node = "node-1", .domain = kUid}, Deleting())),
+  EXPECT_EQ(Summaries(EventsOf(RemoveNodeLabel{.node = "node-1", .domain_uid = kUid}, Deleting())),
             Texts());
 }
 

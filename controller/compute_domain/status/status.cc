@@ -42,21 +42,6 @@ void AddCondition(const StatusInput& input, std::string_view type, const Verdict
   status.conditions.push_back(std::move(condition));
 }
 
-// Counts the members of each clique, and the ready ones.
-std::vector<api::CliqueSummary> SummarizeCliques(const std::vector<api::Member>& members) {
-  std::map<std::string, api::CliqueSummary> cliques;
-  for (const api::Member& member : members) {
-    api::CliqueSummary& clique = cliques[member.clique];
-    clique.id = member.clique;
-    clique.members += 1;
-    clique.ready += member.ready ? 1 : 0;
-  }
-  std::vector<api::CliqueSummary> summaries;
-  summaries.reserve(cliques.size());
-  for (auto& [id, clique] : cliques) summaries.push_back(std::move(clique));
-  return summaries;
-}
-
 std::vector<SharingIssue> IssuesOf(const StatusInput& input) {
   if (!std::ranges::all_of(input.analysis.expected, &api::Member::ready)) return {};
   return FindSharingIssues(input.observed, input.analysis);
@@ -115,6 +100,20 @@ bool IsSame(const Observed& observed, const DomainStatus& status) {
 
 }  // namespace
 
+std::vector<api::CliqueSummary> SummarizeCliques(const std::vector<api::Member>& members) {
+  std::map<std::string, api::CliqueSummary> cliques;
+  for (const api::Member& member : members) {
+    api::CliqueSummary& clique = cliques[member.clique];
+    clique.id = member.clique;
+    clique.members += 1;
+    clique.ready += member.ready ? 1 : 0;
+  }
+  std::vector<api::CliqueSummary> summaries;
+  summaries.reserve(cliques.size());
+  for (auto& [id, clique] : cliques) summaries.push_back(std::move(clique));
+  return summaries;
+}
+
 DomainStatus DecideStatus(const StatusInput& input, const std::optional<DeletionWait>& wait) {
   const Facts& facts = input.observed.facts;
   DomainStatus status;
@@ -149,7 +148,7 @@ std::optional<WriteStatus> DecideStatusWrite(const Observed& observed, const Dom
       return {};
     }
   }
-  return WriteStatus{.domain = observed.domain->meta, .status = status};
+  return WriteStatus{.object = observed.domain->meta, .status = status};
 }
 
 }  // namespace compute_domain

@@ -12,6 +12,9 @@ namespace compute_domain {
 api::DomainStatus DecideStatus(const StatusInput& input,
                                const std::optional<DeletionWait>& wait = {});
 
+// Counts the members of each clique, and the ready ones. Members without fabric have the id "".
+std::vector<api::CliqueSummary> SummarizeCliques(const std::vector<api::Member>& members);
+
 // Returns what the condition MemoryShared says of the domain, for clusters whose CRD drops it.
 Verdict DecideMemoryShared(const StatusInput& input);
 

@@ -1747,7 +1747,7 @@ TEST(DecideStatusWrite, B3_WriteIsLockedToTheVersionThatWasLookedAt) {
   Rest rest;
   const auto write = Decide(Converged(), news, rest);
   ASSERT_TRUE(write);
-  EXPECT_EQ(write->domain, Converged().domain->meta);
+  EXPECT_EQ(write->object, Converged().domain->meta);
   EXPECT_EQ(write->status, news);
 }
 

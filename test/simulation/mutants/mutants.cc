@@ -263,7 +263,7 @@ Rules WritingLabelsAllTheTime() {
     if (!created || now.wall > *created + std::chrono::seconds(30)) return labels;
     for (const api::Node& node : observed.children.labelled_nodes) {
       labels.actions.push_back(
-          compute_domain::RestoreNodeLabel{.node = node.meta.key.name, .domain = observed.uid});
+          compute_domain::RestoreNodeLabel{.node = node.meta.key.name, .domain_uid = observed.uid});
     }
     labels.requeue_after.AtMost(std::chrono::milliseconds(10));
     return labels;
@@ -414,7 +414,7 @@ Rules FreeingNodesUnderAJob() {
     if (!observed.domain || !observed.domain->meta.deleting) return membership;
     for (const api::Node& node : observed.children.labelled_nodes) {
       membership.actions.emplace_back(
-          compute_domain::RemoveNodeLabel{.node = node.meta.key.name, .domain = observed.uid});
+          compute_domain::RemoveNodeLabel{.node = node.meta.key.name, .domain_uid = observed.uid});
     }
     return membership;
   };

@@ -17,12 +17,6 @@ namespace {
 
 using api::Member;
 
-// Why a member is not ready, or soon will not be.
-struct Trouble {
-  std::string_view reason = {};  // Empty if unknown.
-  std::string detail = {};
-};
-
 // Returns why the daemon cannot run, as it or its kubelet reports. Empty if neither does.
 Trouble FindFault(const StatusInput& input, const Member& member) {
   if (const auto* const error = base::Find(input.observed.fabric_errors, member.node)) {
@@ -30,8 +24,7 @@ Trouble FindFault(const StatusInput& input, const Member& member) {
   }
   const api::DaemonPod* const pod = base::FindOr(input.analysis.pods, member.node, nullptr);
   if (pod == nullptr || pod->meta.deleting) return {};
-  const ImexTrouble imex = ImexTroubleOf(*pod);
-  if (imex.reason == api::kReasonImexOnHost) return {imex.reason, imex.detail};
+  if (Trouble imex = ImexTroubleOf(*pod); imex.reason == api::kReasonImexOnHost) return imex;
   return {{}, pod->trouble};
 }
 
@@ -78,9 +71,7 @@ Trouble TroubleOf(const StatusInput& input, const Member& member) {
     return {api::kReasonImexAddressDiffers,
             (member.ip.empty() ? "no address" : member.ip) + ", and its daemon pod has " + pod->ip};
   }
-  if (const ImexTrouble imex = ImexTroubleOf(*pod); !imex.reason.empty()) {
-    return {imex.reason, imex.detail};
-  }
+  if (Trouble imex = ImexTroubleOf(*pod); !imex.reason.empty()) return imex;
   return {{}, pod->trouble};
 }
 
@@ -309,7 +300,6 @@ std::string KubectlForDaemons(const Observed& observed, std::string_view what) {
          std::string(what) + " -l " + std::string(api::kDomainLabel) + "=" + observed.uid;
 }
 
-// Describes which plugins are missing, and what to do.
 std::string DescribeMissing(const MissingPlugins& missing) {
   return " No kubelet plugin of " + std::string(api::kDriver) + " is registered on " +
          Names(missing.nodes) +
@@ -318,12 +308,8 @@ std::string DescribeMissing(const MissingPlugins& missing) {
          (missing.stuck.empty() ? "" : " Pods that do not end: " + Names(missing.stuck) + ".");
 }
 
-// Returns the nodes on which pods hold channels of the domain, sorted.
 std::vector<std::string> NodesThatUse(const Observed& observed) {
-  std::set<std::string> nodes;
-  for (const api::ResourceClaim& claim : observed.children.claims) {
-    if (IsInUse(observed, claim) && !claim.node.empty()) nodes.insert(claim.node);
-  }
+  const std::set<std::string> nodes = NodesOf(observed, observed.children.claims, IsInUse);
   return {nodes.begin(), nodes.end()};
 }
 

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "controller/compute_domain/plan/next_memory.h"
+#include "test/fixtures/next_memory.h"
 #include "test/fixtures/plan.h"
 
 namespace compute_domain {
@@ -137,7 +137,7 @@ TEST(MemoryShared, IsFalseInANewProcessUntilThePodsThatRanThenHaveEnded) {
           "ImexRestartedUnderJob";
     }
     observed.memory = {};
-    observed.memory = NextMemory(observed, fixtures::Now());
+    UpdateMemory(observed, fixtures::Now());
     EXPECT_EQ(fixtures::StatusOf(observed).Find("MemoryShared")->status,
               was_lost ? "False" : "True");
   }
@@ -147,15 +147,15 @@ TEST(MemoryShared, IsFalseInANewProcessUntilThePodsThatRanThenHaveEnded) {
   std::erase_if(of_before.domain->status.conditions,
                 [](const kube::Condition& one) { return one.type == "MemoryShared"; });
   of_before.memory = {};
-  of_before.memory = NextMemory(of_before, fixtures::Now());
+  UpdateMemory(of_before, fixtures::Now());
   EXPECT_EQ(fixtures::StatusOf(of_before).Find("MemoryShared")->status, "True");
   EXPECT_EQ(said.message.find("node-"), std::string::npos);
   // A pod of the next job comes while one of the lost job still runs.
   observed.children.claims[0].meta.uid = "next";
-  observed.memory = NextMemory(observed, fixtures::Now());
+  UpdateMemory(observed, fixtures::Now());
   EXPECT_EQ(fixtures::StatusOf(observed).Find("MemoryShared")->status, "False");
   for (api::ResourceClaim& claim : observed.children.claims) claim.meta.uid += "-next";
-  observed.memory = NextMemory(observed, fixtures::Now());
+  UpdateMemory(observed, fixtures::Now());
   EXPECT_EQ(fixtures::StatusOf(observed).Find("MemoryShared")->status, "True");
 }
 

@@ -34,11 +34,7 @@ std::string WhyUnusable(const api::Node& node, const NodeContext& context, const
 
 // Returns nodes on which the domain's pods have a channel. Each pod has its own node.
 std::set<std::string> NodesWithPods(const Observed& observed) {
-  std::set<std::string> nodes;
-  for (const api::ResourceClaim& claim : observed.children.claims) {
-    if (IsChannelClaim(observed, claim) && !claim.node.empty()) nodes.insert(claim.node);
-  }
-  return nodes;
+  return NodesOf(observed, observed.children.claims, IsChannelClaim);
 }
 
 // Returns the cliques of the domain's pods, by the label with which pods are placed.
@@ -54,7 +50,7 @@ std::set<std::string> CliquesInUse(const Observed& observed) {
 
 // Counts nodes that the domain holds without a pod on them. Only its own pods can use these.
 int OwnFree(const Observed& observed, const std::string& clique) {
-  const std::vector<std::string> idle = IdleNodes(observed, observed.children.claims);
+  const std::vector<std::string> idle = IdleNodes(observed);
   return static_cast<int>(
       std::ranges::count_if(observed.children.labelled_nodes, [&](const api::Node& node) {
         return node.clique == clique && node.ready &&
@@ -67,7 +63,7 @@ int OwnFree(const Observed& observed, const std::string& clique) {
 // this one wants to be and others are there.
 bool IsKeptOut(const Observed& observed, const CliquePlacement& placement) {
   const bool others_exclusive = !placement.exclusive.empty() && placement.exclusive != observed.uid;
-  const bool has_others = placement.domains.size() > placement.domains.count(observed.uid);
+  const bool has_others = placement.domain_uids.size() > placement.domain_uids.count(observed.uid);
   const bool is_exclusive = observed.domain->placement == api::kPlacementExclusive;
   return IsPlaced(observed) && (others_exclusive || (is_exclusive && has_others));
 }

@@ -122,16 +122,16 @@ TEST(SayRooms, G26_CliqueThatAnotherDomainKeepsToItselfHasNoRoomForAPlacedDomain
   CliqueCapacity& kept = fixtures::EditCapacity(observed)[kOtherCliqueId];
   kept = {.reserved = 5,
           .unusable = 1,
-          .placement = {.domains = {fixtures::kOtherUid}, .exclusive = fixtures::kOtherUid}};
+          .placement = {.domain_uids = {fixtures::kOtherUid}, .exclusive = fixtures::kOtherUid}};
   EXPECT_EQ(DescribeCapacity(observed), " Free nodes by clique: " + kCliqueId +
                                             " 1 of 4 (1 unusable), " + kOtherCliqueId +
                                             " 0 of 6 (5 reserved, 1 unusable).");
-  kept.placement = {.domains = {observed.uid}, .exclusive = observed.uid};
+  kept.placement = {.domain_uids = {observed.uid}, .exclusive = observed.uid};
   EXPECT_EQ(DescribeCapacity(observed), " Free nodes by clique: " + kOtherCliqueId +
                                             " 5 of 6 (1 unusable), " + kCliqueId +
                                             " 1 of 4 (1 unusable).")
       << "its own";
-  kept.placement = {.domains = {fixtures::kOtherUid}, .exclusive = fixtures::kOtherUid};
+  kept.placement = {.domain_uids = {fixtures::kOtherUid}, .exclusive = fixtures::kOtherUid};
   observed.domain->placement.clear();
   EXPECT_NE(DescribeCapacity(observed).find(kOtherCliqueId + " 5 of 6"), std::string::npos)
       << "nothing keeps the pods of a domain that is not placed out";
@@ -139,13 +139,13 @@ TEST(SayRooms, G26_CliqueThatAnotherDomainKeepsToItselfHasNoRoomForAPlacedDomain
 
 TEST(SayRooms, G26_CliqueWithAnotherPlacedDomainHasNoRoomForAnExclusiveOne) {
   Observed observed = Placed(2, 1);
-  fixtures::EditCapacity(observed)[kOtherCliqueId].placement.domains = {fixtures::kOtherUid};
+  fixtures::EditCapacity(observed)[kOtherCliqueId].placement.domain_uids = {fixtures::kOtherUid};
   EXPECT_NE(DescribeCapacity(observed).find(kOtherCliqueId + " 5 of 5"), std::string::npos);
   observed.domain->placement = std::string(api::kPlacementExclusive);
   EXPECT_NE(DescribeCapacity(observed).find(kOtherCliqueId + " 0 of 5 (5 reserved)"),
             std::string::npos);
   // Of its own it is as good as free.
-  fixtures::EditCapacity(observed)[kOtherCliqueId].placement.domains = {observed.uid};
+  fixtures::EditCapacity(observed)[kOtherCliqueId].placement.domain_uids = {observed.uid};
   EXPECT_NE(DescribeCapacity(observed).find(kOtherCliqueId + " 5 of 5,"), std::string::npos);
 }
 
@@ -207,8 +207,8 @@ TEST(FindFullClique, REV3_W6_JobThatNoOtherCliqueCanHoldNow_Waits) {
   fixtures::EditCapacity(observed)[kOtherCliqueId] = {.free = 3, .held = 2};
   EXPECT_EQ(AdviceFor(observed), "Wait for nodes there: no other clique has 4 free nodes now.");
   observed = Placed(2, 1);
-  fixtures::EditCapacity(observed)[kOtherCliqueId].placement = {.domains = {fixtures::kOtherUid},
-                                                                .exclusive = fixtures::kOtherUid};
+  fixtures::EditCapacity(observed)[kOtherCliqueId].placement = {
+      .domain_uids = {fixtures::kOtherUid}, .exclusive = fixtures::kOtherUid};
   EXPECT_EQ(AdviceFor(observed), "Wait for nodes there: no other clique has 4 free nodes now.")
       << "another domain has it to itself";
 }
@@ -248,7 +248,7 @@ TEST(FindFullClique, G26_NodesOfTheCliqueThatADomainHasToItselfAreFreeForItsPods
   observed.domain->placement = std::string(api::kPlacementExclusive);
   CliqueCapacity& own = fixtures::EditCapacity(observed)[kCliqueId];
   own.reserved = 2;
-  own.placement = {.domains = {observed.uid}, .exclusive = observed.uid};
+  own.placement = {.domain_uids = {observed.uid}, .exclusive = observed.uid};
   EXPECT_FALSE(FindFullClique(observed));
 }
 

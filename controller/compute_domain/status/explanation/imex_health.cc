@@ -39,10 +39,6 @@ constexpr std::chrono::seconds kIsNew{60};
 // Of a message that another process wrote.
 constexpr std::size_t kMessageMax = 1024;
 
-const kube::Condition* SaidOfMemory(const Observed& observed) {
-  return observed.domain ? observed.domain->status.Find(api::kConditionMemoryShared) : nullptr;
-}
-
 // IMEX was started again: all pods in its clique that used the domain before lost what they shared.
 struct Loss {
   std::optional<std::string> clique = {};  // Empty if it is not known.
@@ -60,7 +56,7 @@ Loss LossOf(const api::DaemonPod& pod, const Instant& now) {
 
 }  // namespace
 
-ImexTrouble ImexTroubleOf(const api::DaemonPod& pod) {
+Trouble ImexTroubleOf(const api::DaemonPod& pod) {
   if (!pod.imex) return {};
   if (pod.imex->in_use) return {api::kReasonImexOnHost, ""};
   const std::string& state = pod.imex->state;
@@ -69,9 +65,8 @@ ImexTrouble ImexTroubleOf(const api::DaemonPod& pod) {
   return {};
 }
 
-std::map<std::string, ImexOfJob> FindImexOfJobs(const Observed& observed,
-                                                const std::map<std::string, ImexOfJob>& before,
-                                                const Instant& now) {
+std::map<std::string, ImexOfJob> FindImexOfJobs(const Observed& observed, const Instant& now) {
+  const std::map<std::string, ImexOfJob>& before = observed.memory.imex_of_jobs;
   // A report that is older than the container is about an IMEX that has ended. Both times are in
   // UTC and have seconds, so texts compare as times do.
   const auto reports = [](const api::DaemonPod& pod) {
@@ -117,8 +112,8 @@ std::map<std::string, ImexOfJob> FindImexOfJobs(const Observed& observed,
 }
 
 bool SaysRestarted(const Observed& observed) {
-  const kube::Condition* said = SaidOfMemory(observed);
-  return said != nullptr && said->reason == api::kReasonImexRestartedUnderJob;
+  return observed.domain && observed.domain->status.Says(api::kConditionMemoryShared,
+                                                         api::kReasonImexRestartedUnderJob);
 }
 
 bool AnyRestarted(const std::map<std::string, ImexOfJob>& jobs) {
@@ -133,14 +128,14 @@ std::optional<SharingIssue> FindRestarted(const Observed& observed) {
   for (const auto& [node, job] : jobs) {
     if (job.is_another) nodes.push_back(node);
   }
-  const bool can_keep = nodes.empty() && SaysRestarted(observed) &&
-                        SaidOfMemory(observed)->message.size() <= kMessageMax;
-  const std::string says =
-      can_keep ? SaidOfMemory(observed)->message
-               : "IMEX was started again under pods that use it" +
+  std::string says = "IMEX was started again under pods that use it" +
                      (nodes.empty() ? "" : ": " + Names(nodes)) +
                      ". The memory that they shared is lost: restart their job if it does "
                      "not restart by itself, and read the log of the daemon there.";
+  if (nodes.empty() && SaysRestarted(observed)) {
+    const auto* const said = observed.domain->status.Find(api::kConditionMemoryShared);
+    if (said->message.size() <= kMessageMax) says = said->message;
+  }
   return SharingIssue{.reason = api::kReasonImexRestartedUnderJob, .says = " " + says};
 }
 

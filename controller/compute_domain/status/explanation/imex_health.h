@@ -16,16 +16,17 @@
 
 namespace compute_domain {
 
-struct ImexTrouble {
-  std::string_view reason = {};  // Empty if IMEX is not known to be the cause.
+// Why a member is not ready, or soon will not be.
+struct Trouble {
+  std::string_view reason = {};  // Empty if unknown.
   std::string detail = {};
 };
 
-// Returns why IMEX keeps the daemon from being ready.
-ImexTrouble ImexTroubleOf(const api::DaemonPod& pod);
+// Returns why IMEX keeps the daemon from being ready. Empty if IMEX is not known to be the cause.
+Trouble ImexTroubleOf(const api::DaemonPod& pod);
 
 // Returns the IMEX instance with which the pods of each claim in use started, and whether it was
-// restarted since. Key: node. `before` is the result of the pass before.
+// restarted since. Key: node. The memory has the result of the pass before.
 //
 // A process must see both instances itself. Timestamps do not tell a restart from a first start:
 // IMEX also starts after the claim was created, allocated and reserved. So a new process takes the
@@ -33,9 +34,7 @@ ImexTrouble ImexTroubleOf(const api::DaemonPod& pod);
 // process does not know why, another one does: the reason is kept for all claims in use then. Two
 // leaders with different memories agree so. The claims of the same clique that were in use before
 // the restart lost their part, too.
-std::map<std::string, ImexOfJob> FindImexOfJobs(const Observed& observed,
-                                                const std::map<std::string, ImexOfJob>& before,
-                                                const Instant& now);
+std::map<std::string, ImexOfJob> FindImexOfJobs(const Observed& observed, const Instant& now);
 
 // Returns whether the condition MemoryShared says that IMEX was restarted under a job.
 bool SaysRestarted(const Observed& observed);

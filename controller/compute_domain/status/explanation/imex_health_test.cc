@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "controller/api/names.h"
-#include "controller/compute_domain/plan/next_memory.h"
+#include "test/fixtures/next_memory.h"
 #include "test/fixtures/observed.h"
 
 namespace compute_domain {
@@ -34,16 +34,21 @@ api::ResourceClaim& ClaimOf(Observed& observed) { return observed.children.claim
 
 void StartAgain(Observed& observed) { PodOf(observed).imex->started = kAgain; }
 
+Jobs JobsAfter(Observed observed, const Jobs& before, const Instant& now) {
+  observed.memory.imex_of_jobs = before;
+  return FindImexOfJobs(observed, now);
+}
+
 // What is said after passes over the world, in each of which it has changed once more.
 std::string SaidAfter(const std::vector<Change>& changes,
                       std::chrono::seconds every = std::chrono::minutes(1)) {
   Observed observed = WithAJob();
   Instant now = fixtures::Now();
-  Jobs jobs = FindImexOfJobs(observed, {}, now);
+  Jobs jobs = JobsAfter(observed, {}, now);
   for (const Change& change : changes) {
     change(observed);
     now = {.monotonic = now.monotonic + every, .wall = now.wall + every};
-    jobs = FindImexOfJobs(observed, jobs, now);
+    jobs = JobsAfter(observed, jobs, now);
   }
   observed.memory.imex_of_jobs = jobs;
   const std::optional<SharingIssue> issue = FindRestarted(observed);
@@ -148,11 +153,11 @@ TEST(FindRestarted, ImexThatWasStartedBeforeTheNextPodsCameIsTheirFirst) {
 TEST(FindRestarted, ImexThatCameUpAtTheSecondAttemptIsTheFirstOfItsPods) {
   Observed observed = WithAJob();
   PodOf(observed).ready = false;
-  Jobs jobs = FindImexOfJobs(observed, {}, Time());
+  Jobs jobs = JobsAfter(observed, {}, Time());
   EXPECT_FALSE(jobs.at("node-0").began);
   StartAgain(observed);
   PodOf(observed).ready = true;
-  observed.memory.imex_of_jobs = FindImexOfJobs(observed, jobs, Time());
+  observed.memory.imex_of_jobs = JobsAfter(observed, jobs, Time());
   EXPECT_FALSE(FindRestarted(observed));
 }
 
@@ -242,17 +247,17 @@ TEST(FindRestarted, REV4_K18_WhatAnotherLeaderSawIsKeptInItsWords) {
   StartAgain(observed);
   const Memory saw_the_second = NextMemory(observed, now);
   observed.memory = saw_the_first;
-  observed.memory = NextMemory(observed, now);
+  UpdateMemory(observed, now);
   Write(observed, FindRestarted(observed));
   observed.memory = saw_the_second;
-  observed.memory = NextMemory(observed, now);
+  UpdateMemory(observed, now);
   const std::optional<SharingIssue> issue = FindRestarted(observed);
   ASSERT_TRUE(issue);
   EXPECT_EQ(std::string(issue->reason) + issue->says, kSaid);
 
   // The claims end, and the pods of the next ones begin with the IMEX that runs.
   for (api::ResourceClaim& claim : observed.children.claims) claim.meta.uid += "-next";
-  observed.memory = NextMemory(observed, now);
+  UpdateMemory(observed, now);
   EXPECT_FALSE(FindRestarted(observed));
 }
 
@@ -260,12 +265,12 @@ TEST(FindRestarted, REV4_K18_WhatAnotherLeaderSawIsKeptInItsWords) {
 TEST(FindRestarted, WhatThisProcessSaidItselfIsNotKeptForTheNextClaims) {
   Observed observed = WithAJob();
   const Instant now = fixtures::Now();
-  observed.memory = NextMemory(observed, now);
+  UpdateMemory(observed, now);
   StartAgain(observed);
-  observed.memory = NextMemory(observed, now);
+  UpdateMemory(observed, now);
   Write(observed, FindRestarted(observed));
   for (api::ResourceClaim& claim : observed.children.claims) claim.meta.uid += "-next";
-  observed.memory = NextMemory(observed, now);
+  UpdateMemory(observed, now);
   EXPECT_FALSE(FindRestarted(observed));
 }
 
@@ -273,7 +278,7 @@ TEST(FindRestarted, WhatThisProcessSaidItselfIsNotKeptForTheNextClaims) {
 TEST(FindRestarted, WhatAnotherSawIsSaidInOwnWordsIfItsWordsAreGone) {
   Observed observed = WithAJob();
   Write(observed, SharingIssue{.reason = api::kReasonImexRestartedUnderJob, .says = " words"});
-  observed.memory = NextMemory(observed, fixtures::Now());
+  UpdateMemory(observed, fixtures::Now());
   EXPECT_EQ(FindRestarted(observed)->says, " words");
   observed.domain->status.conditions.clear();
   EXPECT_TRUE(FindRestarted(observed)->says.starts_with(
@@ -284,7 +289,7 @@ TEST(FindRestarted, AMessageThatIsTooLongIsNotKept) {
   Observed observed = WithAJob();
   Write(observed,
         SharingIssue{.reason = api::kReasonImexRestartedUnderJob, .says = std::string(1026, 'x')});
-  observed.memory = NextMemory(observed, fixtures::Now());
+  UpdateMemory(observed, fixtures::Now());
   const std::optional<SharingIssue> issue = FindRestarted(observed);
   ASSERT_TRUE(issue);
   EXPECT_TRUE(issue->says.starts_with(" IMEX was started again under pods that use it. "));
@@ -292,11 +297,11 @@ TEST(FindRestarted, AMessageThatIsTooLongIsNotKept) {
 
 TEST(FindImexOfJobs, OfDaemonsThatReportNothingAndOfADomainThatIsGoneNothingIsKept) {
   Observed observed = WithAJob();
-  const Jobs jobs = FindImexOfJobs(observed, {}, Time());
+  const Jobs jobs = JobsAfter(observed, {}, Time());
   EXPECT_EQ(jobs.size(), 2U);
-  EXPECT_TRUE(FindImexOfJobs(fixtures::Converged(), {}, Time()).empty());
+  EXPECT_TRUE(JobsAfter(fixtures::Converged(), {}, Time()).empty());
   observed.domain.reset();
-  EXPECT_TRUE(FindImexOfJobs(observed, jobs, Time()).empty());
+  EXPECT_TRUE(JobsAfter(observed, jobs, Time()).empty());
 }
 
 TEST(FindUnreachable, B17_OneThatReachesNobodyDoesNotHideWhoElseIsCutOff) {

@@ -37,9 +37,7 @@ Attendance Attend(const Observed& observed) {
   for (const api::Node& node : observed.children.labelled_nodes) {
     attendance.labelled.insert(node.meta.key.name);
   }
-  for (const api::ResourceClaim& claim : observed.children.claims) {
-    if (IsInUse(observed, claim) && !claim.node.empty()) attendance.in_use.insert(claim.node);
-  }
+  attendance.in_use = NodesOf(observed, observed.children.claims, IsInUse);
   for (const api::Member& member : observed.domain->status.nodes) {
     if (member.ready) attendance.shown_ready.insert(member.node);
   }
@@ -52,17 +50,6 @@ Attendance Attend(const Observed& observed) {
     if (Serves(*pod) && attendance.shown_ready.contains(node)) attendance.serving.insert(node);
   }
   return attendance;
-}
-
-// Returns whether status gives this reason why members are not ready.
-bool WasTold(const Observed& observed, std::string_view reason) {
-  const kube::Condition* members = observed.domain->status.Find(api::kConditionMembersReady);
-  return members != nullptr && members->reason == reason;
-}
-
-// Returns whether status shows the node as a member.
-bool IsShown(const Observed& observed, const std::string& node) {
-  return base::Contains(observed.domain->status.nodes, node, &api::Member::node);
 }
 
 // Returns whether a daemon is needed: a pod is there, and the label that places the daemon.
@@ -79,9 +66,8 @@ Is NextPhase(Is before, bool is_needed, bool serves) {
 
 }  // namespace
 
-std::map<std::string, MemberPhase> FindPhases(const Observed& observed,
-                                              const std::map<std::string, MemberPhase>& before,
-                                              const Instant& now) {
+std::map<std::string, MemberPhase> FindPhases(const Observed& observed, const Instant& now) {
+  const std::map<std::string, MemberPhase>& before = observed.memory.phases;
   if (!observed.domain || observed.facts.settings->imex_on_hosts) return {};
   if (observed.facts.views.nodes != Freshness::kFresh) return before;
   const Attendance seen = Attend(observed);
@@ -89,10 +75,13 @@ std::map<std::string, MemberPhase> FindPhases(const Observed& observed,
   nodes.insert(seen.in_use.begin(), seen.in_use.end());
   for (const api::Member& member : observed.domain->status.nodes) nodes.insert(member.node);
   // A process that has just started adopts what status says.
-  const bool is_first_look = observed.memory.rendered.daemon_set.empty();
-  const bool was_told = is_first_look && WasTold(observed, api::kReasonMembersNotReady);
+  const api::DomainStatus& status = observed.domain->status;
+  const bool is_first_look = observed.memory.IsFirstLook();
+  const bool was_told =
+      is_first_look && status.Says(api::kConditionMembersReady, api::kReasonMembersNotReady);
   // If one of them were starting, status would say so.
-  const bool none_started = is_first_look && WasTold(observed, api::kReasonMembersLeaving);
+  const bool none_started =
+      is_first_look && status.Says(api::kConditionMembersReady, api::kReasonMembersLeaving);
   std::map<std::string, MemberPhase> phases;
   for (const std::string& node : nodes) {
     MemberPhase phase;
@@ -101,7 +90,7 @@ std::map<std::string, MemberPhase> FindPhases(const Observed& observed,
       phase = *known;
     } else if (is_first_look && seen.shown_ready.contains(node)) {
       phase.is = Is::kServing;
-    } else if (none_started && IsShown(observed, node)) {
+    } else if (none_started && base::Contains(status.nodes, node, &api::Member::node)) {
       phase.is = Is::kServing;
       phase.ends_since = now.monotonic;
     }

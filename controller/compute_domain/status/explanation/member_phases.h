@@ -21,11 +21,9 @@
 namespace compute_domain {
 
 // Returns the phase of each node that has the domain's label, has pods of the domain, or is a
-// member. `before` is the result of the pass before. The phases do not change while the cache of
-// nodes is stale.
-std::map<std::string, MemberPhase> FindPhases(const Observed& observed,
-                                              const std::map<std::string, MemberPhase>& before,
-                                              const Instant& now);
+// member. The memory has the result of the pass before. The phases do not change while the cache
+// of nodes is stale.
+std::map<std::string, MemberPhase> FindPhases(const Observed& observed, const Instant& now);
 
 // Returns the phase of a node whose daemon normally does not serve yet or any more: kStarting or
 // kLeaving. Empty otherwise.

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "controller/compute_domain/plan/next_memory.h"
+#include "test/fixtures/next_memory.h"
 #include "test/fixtures/observed.h"
 
 namespace compute_domain {
@@ -28,7 +28,7 @@ class MemberPhasesTest : public testing::Test {
   }
   // The next pass, a second later. Returns the phase of node-1. Absent: it has none.
   std::optional<Is> Look() {
-    observed_.memory = NextMemory(observed_, At(seconds(++passes_)));
+    UpdateMemory(observed_, At(seconds(++passes_)));
     const auto phase = observed_.memory.phases.find("node-1");
     return phase == observed_.memory.phases.end() ? std::nullopt : std::optional(phase->second.is);
   }

@@ -20,36 +20,31 @@ using TimePoint = base::Clock::TimePoint;
 constexpr std::chrono::minutes kEndsWithin{2};
 
 // Skips a node that only has the label, because node_labels.h removes that label.
-std::set<std::string> NodesInUse(const Observed& observed) {
-  std::set<std::string> nodes;
+std::set<std::string> NodesWithPods(const Observed& observed) {
+  std::set<std::string> nodes = NodesOf(observed, observed.children.claims, IsChannelClaim);
   for (const api::DaemonPod& pod : observed.children.daemon_pods) nodes.insert(pod.node);
-  for (const api::ResourceClaim& claim : observed.children.claims) {
-    if (IsChannelClaim(observed, claim)) nodes.insert(claim.node);
-  }
   return nodes;
 }
 
 // Returns whether the domain's status already says that a plugin is missing.
 bool IsTold(const Observed& observed) {
-  const kube::Condition* members = observed.domain->status.Find(api::kConditionMembersReady);
-  return members != nullptr && (members->reason == api::kReasonPluginMissing ||
-                                members->reason == api::kReasonPodsStuckTerminating);
+  const api::DomainStatus& status = observed.domain->status;
+  return status.Says(api::kConditionMembersReady, api::kReasonPluginMissing) ||
+         status.Says(api::kConditionMembersReady, api::kReasonPodsStuckTerminating);
 }
 
 }  // namespace
 
-std::map<std::string, TimePoint> FindSilentNodes(const Observed& observed,
-                                                 const std::map<std::string, TimePoint>& before,
-                                                 TimePoint now) {
+std::map<std::string, TimePoint> FindSilentNodes(const Observed& observed, TimePoint now) {
   const Facts& facts = observed.facts;
   const bool is_known = observed.domain && facts.views.slices != Freshness::kUnknown;
   if (!is_known || observed.without_slices.empty()) return {};
   const bool is_told = IsTold(observed);
   std::map<std::string, TimePoint> silent;
-  for (const std::string& node : NodesInUse(observed)) {
+  for (const std::string& node : NodesWithPods(observed)) {
     // A lost node has its own reason, and its plugin is lost, too.
     if (!observed.without_slices.contains(node) || IsLost(observed, node)) continue;
-    TimePoint since = base::FindOr(before, node, now);
+    TimePoint since = base::FindOr(observed.memory.silent_since, node, now);
     if (is_told) {
       // A process that has just started continues what status says.
       since = std::min(since, now - facts.settings->plugin_patience);

@@ -13,11 +13,9 @@
 namespace compute_domain {
 
 // Returns the nodes with pods of the domain and without a ResourceSlice of the driver, and when
-// this was first seen. Leaves out lost nodes. `before` is the result of the pass before. REQUIRES:
-// observed.facts.
-std::map<std::string, base::Clock::TimePoint> FindSilentNodes(
-    const Observed& observed, const std::map<std::string, base::Clock::TimePoint>& before,
-    base::Clock::TimePoint now);
+// this was first seen. Leaves out lost nodes. The memory has the result of the pass before.
+std::map<std::string, base::Clock::TimePoint> FindSilentNodes(const Observed& observed,
+                                                              base::Clock::TimePoint now);
 
 struct MissingPlugins {
   std::vector<std::string> nodes = {};  // Without slices for longer than a restart takes. Sorted.

@@ -38,11 +38,16 @@ Observed WithDyingDaemon(seconds ago, Observed observed = Without(minutes(5))) {
 
 // ---- FindSilentNodes
 
+Times SilentAfter(Observed observed, const Times& before, base::Clock::TimePoint now) {
+  observed.memory.silent_since = before;
+  return FindSilentNodes(observed, now);
+}
+
 TEST(FindSilentNodes, B56_NodeIsSilentSinceThisProcessSawItSoFirst) {
   const Observed observed = Without(seconds(0));
-  const Times first = FindSilentNodes(observed, {}, Now().monotonic);
+  const Times first = SilentAfter(observed, {}, Now().monotonic);
   EXPECT_EQ(first, (Times{{"node-1", Now().monotonic}}));
-  EXPECT_EQ(FindSilentNodes(observed, first, Now().monotonic + seconds(5)), first);
+  EXPECT_EQ(SilentAfter(observed, first, Now().monotonic + seconds(5)), first);
 }
 
 TEST(FindSilentNodes, B56_PodOfADaemonOrAChannelOnTheNodeMakesItOneOfTheDomain) {
@@ -60,7 +65,7 @@ TEST(FindSilentNodes, B56_PodOfADaemonOrAChannelOnTheNodeMakesItOneOfTheDomain) 
     SCOPED_TRACE(row.what);
     Observed observed = Without(seconds(0));
     row.change(observed);
-    EXPECT_EQ(FindSilentNodes(observed, {}, Now().monotonic).size(), row.concerns ? 1U : 0U);
+    EXPECT_EQ(SilentAfter(observed, {}, Now().monotonic).size(), row.concerns ? 1U : 0U);
   }
 }
 
@@ -75,7 +80,7 @@ TEST(FindSilentNodes, B56_NobodyIsAccusedWhoPublishesOrIsLostOrCannotBeSeen) {
   for (const auto& [what, change] : rows) {
     Observed observed = Without(seconds(0));
     change(observed);
-    EXPECT_EQ(FindSilentNodes(observed, {}, Now().monotonic), Times()) << what;
+    EXPECT_EQ(SilentAfter(observed, {}, Now().monotonic), Times()) << what;
   }
 }
 
@@ -85,7 +90,7 @@ TEST(FindSilentNodes, B56_OldViewAccusesNobodyWhoWasNotAccusedBefore) {
   const base::Clock::TimePoint now = Now().monotonic;
   for (const auto& [before, after] :
        {std::pair{seconds(59), seconds(0)}, std::pair{seconds(60), seconds(60)}}) {
-    EXPECT_EQ(FindSilentNodes(observed, {{"node-1", now - before}}, now),
+    EXPECT_EQ(SilentAfter(observed, {{"node-1", now - before}}, now),
               (Times{{"node-1", now - after}}));
   }
 }
@@ -96,14 +101,14 @@ TEST(FindSilentNodes, B56_ProcessThatStartsGoesOnWithWhatTheOneBeforeItSaid) {
         std::pair{"AllMembersReady", seconds(0)}}) {
     Observed observed = Without(seconds(0));
     fixtures::ConditionOf(observed.domain->status, "MembersReady").reason = reason;
-    EXPECT_EQ(FindSilentNodes(observed, {}, Now().monotonic),
+    EXPECT_EQ(SilentAfter(observed, {}, Now().monotonic),
               (Times{{"node-1", Now().monotonic - since}}));
     const Times before = {{"node-1", Now().monotonic - minutes(9)}};
-    EXPECT_EQ(FindSilentNodes(observed, before, Now().monotonic), before);
+    EXPECT_EQ(SilentAfter(observed, before, Now().monotonic), before);
   }
   Observed observed = Without(seconds(0));
   observed.domain->status = {};
-  EXPECT_EQ(FindSilentNodes(observed, {}, Now().monotonic).size(), 1U) << "nothing was said yet";
+  EXPECT_EQ(SilentAfter(observed, {}, Now().monotonic).size(), 1U) << "nothing was said yet";
 }
 
 // ---- FindMissingPlugins

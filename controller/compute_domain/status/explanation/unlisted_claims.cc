@@ -49,8 +49,7 @@ std::optional<ReadUses> PlanUses(const Observed& observed, const Analysis& analy
   const auto is_ready = [](const api::Member& member) { return member.ready; };
   if (!std::ranges::all_of(analysis.expected, is_ready)) return {};
   // Status comes first: it must not wait for what only explains.
-  const kube::Condition* told = observed.domain->status.Find(api::kConditionMembersReady);
-  if (told == nullptr || told->status != "True") return {};
+  if (!observed.domain->status.IsTrue(api::kConditionMembersReady)) return {};
   const std::map<std::string, bool>& known = observed.memory.lists_claim;
   std::vector<Use> uses;
   VisitUses(observed, [&](const UseView& use) {
@@ -64,9 +63,8 @@ std::optional<ReadUses> PlanUses(const Observed& observed, const Analysis& analy
 
 void KeepUses(const Observed& observed, std::map<std::string, bool>& known) {
   if (!observed.domain) return known.clear();
-  const bool is_first_look = observed.memory.rendered.daemon_set.empty();
-  const kube::Condition* shared = observed.domain->status.Find(api::kConditionMemoryShared);
-  if (is_first_look && known.empty() && shared != nullptr && shared->status == "True") {
+  const bool was_shared = observed.domain->status.IsTrue(api::kConditionMemoryShared);
+  if (observed.memory.IsFirstLook() && known.empty() && was_shared) {
     VisitUses(observed, [&](const UseView& use) { known.try_emplace(use.key, true); });
   }
   std::size_t consumers = 0;

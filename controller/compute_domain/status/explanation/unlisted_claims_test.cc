@@ -4,6 +4,7 @@
 
 #include "controller/compute_domain/plan/next_memory.h"
 #include "controller/compute_domain/plan/planner.h"
+#include "test/fixtures/next_memory.h"
 #include "test/fixtures/observed.h"
 #include "test/fixtures/plan.h"
 
