@@ -120,7 +120,7 @@ class ControllerProcess {
                   .queue = queue_,
                   .events = events_,
                   .clock = clock_,
-                  .leaving_taints = settings_.leaving_taints,
+                  .leaving_taints = settings_.rules.leaving_taints,
                   .capacity = [this] { return controller_.shared().CountCapacity(seconds(5)); },
                   .memory_shared =
                       [this](const api::ComputeDomain& domain) {

@@ -33,7 +33,7 @@ std::string Refusal(const std::string& text) {
 std::string RefusalOf(const std::string& rest) { return Refusal(kHead + rest); }
 
 json::Value Rendered(const Settings& settings) {
-  daemon_set::DaemonSetSettings daemons = settings.daemons;
+  daemon_set::DaemonSetSettings daemons = settings.rules.daemons;
   daemons.ns = "cdom-system";
   daemons.image = "registry.example/cdom:1";
   daemons.pull_secrets = settings.pull_secrets;
@@ -129,17 +129,17 @@ TEST(Configuration, P11_B52_B54_B61_B63_X3_FullyConfiguredDaemonSetHasEveryField
 
 TEST(Configuration, TimesAreTaken) {
   const Settings settings = Accepted(kEverything);
-  EXPECT_EQ(settings.deletion_grace, seconds(90));
-  EXPECT_EQ(settings.index_hold, seconds(90));
-  EXPECT_EQ(settings.status_window, milliseconds(1000));
+  EXPECT_EQ(settings.rules.deletion_grace, seconds(90));
+  EXPECT_EQ(settings.rules.index_hold, seconds(90));
+  EXPECT_EQ(settings.rules.status_window, milliseconds(1000));
 }
 
 TEST(Configuration, FileThatSetsNothingChangesNothing) {
   const json::Value rendered = Rendered(Settings());
   EXPECT_EQ(Rendered(Accepted("")), rendered);
   EXPECT_EQ(Rendered(Accepted("daemons:\n")), rendered);
-  EXPECT_EQ(Accepted("").deletion_grace, seconds(600));
-  EXPECT_EQ(Accepted("").status_window, milliseconds(500));
+  EXPECT_EQ(Accepted("").rules.deletion_grace, seconds(600));
+  EXPECT_EQ(Accepted("").rules.status_window, milliseconds(500));
 }
 
 // What the page says of a default, written out, is the default.
@@ -164,18 +164,19 @@ nodes:
 status: {window: 500ms, nameOthers: SameNamespace}
 )yaml");
   EXPECT_EQ(Rendered(settings), Rendered(Settings()));
-  EXPECT_EQ(settings.deletion_grace, Settings().deletion_grace);
-  EXPECT_EQ(settings.index_hold, Settings().index_hold);
-  EXPECT_EQ(settings.status_window, Settings().status_window);
-  EXPECT_EQ(settings.names_others, Settings().names_others);
-  EXPECT_EQ(settings.leaving_taints, Settings().leaving_taints);
+  EXPECT_EQ(settings.rules.deletion_grace, Settings().rules.deletion_grace);
+  EXPECT_EQ(settings.rules.index_hold, Settings().rules.index_hold);
+  EXPECT_EQ(settings.rules.status_window, Settings().rules.status_window);
+  EXPECT_EQ(settings.rules.names_others, Settings().rules.names_others);
+  EXPECT_EQ(settings.rules.leaving_taints, Settings().rules.leaving_taints);
 }
 
 TEST(Configuration, G11_TaintsOfNodesThatGoAreTheListsAloneIfThereIsOne) {
   using Taints = std::vector<std::string>;
-  EXPECT_EQ(Accepted(kEverything).leaving_taints, (Taints{"example.com/spot", "example.org/*"}));
-  EXPECT_EQ(Accepted("nodes: {leavingTaints: []}\n").leaving_taints, Taints());
-  EXPECT_EQ(Accepted("nodes: {}\n").leaving_taints, Settings().leaving_taints);
+  EXPECT_EQ(Accepted(kEverything).rules.leaving_taints,
+            (Taints{"example.com/spot", "example.org/*"}));
+  EXPECT_EQ(Accepted("nodes: {leavingTaints: []}\n").rules.leaving_taints, Taints());
+  EXPECT_EQ(Accepted("nodes: {}\n").rules.leaving_taints, Settings().rules.leaving_taints);
 }
 
 TEST(Configuration, G11_TaintThatNoNodeCouldTellByIsRefused) {
@@ -190,9 +191,9 @@ TEST(Configuration, G11_TaintThatNoNodeCouldTellByIsRefused) {
 }
 
 TEST(Configuration, G3_OthersAreNamedOnlyIfTheFileSaysSo) {
-  EXPECT_FALSE(Accepted("").names_others);
-  EXPECT_FALSE(Accepted("status: {nameOthers: SameNamespace}\n").names_others);
-  EXPECT_TRUE(Accepted("status: {nameOthers: Always}\n").names_others);
+  EXPECT_FALSE(Accepted("").rules.names_others);
+  EXPECT_FALSE(Accepted("status: {nameOthers: SameNamespace}\n").rules.names_others);
+  EXPECT_TRUE(Accepted("status: {nameOthers: Always}\n").rules.names_others);
 }
 
 TEST(Configuration, WhatIsEmptyOnPurposeIsNotTheDefault) {

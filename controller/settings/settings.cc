@@ -81,6 +81,20 @@ base::Result<void> ReadFile(CLI::App& app, Settings& settings) {
   });
 }
 
+// Returns how settings that are valid one by one contradict each other. Empty if none do.
+std::string FindContradiction(const Settings& settings) {
+  if (settings.rules.imex_on_hosts && !settings.feature_gates.IsOn(kHostManagedGate)) {
+    const std::string gate(kHostManagedGate);
+    return "--imex-mode hostManaged needs the feature gate " + gate +
+           ", so that nobody comes to it by mistake: add " + gate + "=true to --feature-gates.";
+  }
+  if (settings.beside_nvidia && !settings.elects) {
+    return "--beside-nvidia needs leader election, by which one of both controllers acts: remove "
+           "--leader-election-enabled=false.";
+  }
+  return {};
+}
+
 }  // namespace
 
 bool Settings::HasTwoWriters() const {
@@ -120,44 +134,21 @@ Parsed Parse(const std::vector<std::string>& arguments) {
     if (parsed.exit->status != 0) text += VariablesNamedIn(text, app);
     return parsed;
   }
-  if (const auto read = ReadFile(app, parsed.settings); !read) {
-    const std::string text = read.error().message + "\n";
-    parsed.exit = command_line::Misused(text + VariablesNamedIn(text, app));
-    return parsed;
-  }
-  if (parsed.settings.imex_on_hosts && !parsed.settings.feature_gates.IsOn(kHostManagedGate)) {
-    const std::string text = "--imex-mode hostManaged needs the feature gate " +
-                             std::string(kHostManagedGate) +
-                             ", so that nobody comes to it by mistake: add " +
-                             std::string(kHostManagedGate) + "=true to --feature-gates.\n";
-    parsed.exit = command_line::Misused(text + VariablesNamedIn(text, app));
-    return parsed;
-  }
+  const base::Result<void> read = ReadFile(app, parsed.settings);
+  const std::string wrong = read ? FindContradiction(parsed.settings) : read.error().message;
   if (parsed.settings.lease_namespace.empty()) parsed.settings.lease_namespace = parsed.settings.ns;
-  if (parsed.settings.beside_nvidia && !parsed.settings.elects) {
-    const std::string text =
-        "--beside-nvidia needs leader election, by which one of both controllers acts: remove "
-        "--leader-election-enabled=false.\n";
-    parsed.exit = command_line::Misused(text + VariablesNamedIn(text, app));
-    return parsed;
-  }
-  if (const auto valid = kube::Validate(parsed.settings.lease);
-      !valid && parsed.settings.Elects()) {
-    parsed.exit = command_line::Misused(valid.error().message + "\n");
+  const base::Result<void> lease = kube::Validate(parsed.settings.lease);
+  if (!wrong.empty()) {
+    parsed.exit = command_line::Misused(wrong + "\n" + VariablesNamedIn(wrong, app));
+  } else if (!lease && parsed.settings.Elects()) {
+    parsed.exit = command_line::Misused(lease.error().message + "\n");
   }
   return parsed;
 }
 
 compute_domain::RuleSettings RuleSettingsOf(const Settings& settings) {
-  compute_domain::RuleSettings rules = {.driver_namespaces = settings.DriverNamespaces(),
-                                        .daemons = settings.daemons,
-                                        .imex_on_hosts = settings.imex_on_hosts,
-                                        .deletion_grace = settings.deletion_grace,
-                                        .status_window = settings.status_window,
-                                        .names_others = settings.names_others,
-                                        .leaving_taints = settings.leaving_taints,
-                                        .index_hold = settings.index_hold,
-                                        .rollout = settings.rollout};
+  compute_domain::RuleSettings rules = settings.rules;
+  rules.driver_namespaces = settings.DriverNamespaces();
   rules.daemons.ns = settings.ns;
   rules.daemons.image = settings.image;
   rules.daemons.pull_secrets = settings.pull_secrets;

@@ -9,7 +9,6 @@
 #include "controller/api/feature_gates.h"
 #include "controller/api/names.h"
 #include "controller/compute_domain/model/facts.h"
-#include "controller/daemon_set/render.h"
 #include "pkg/command_line/exit.h"
 #include "pkg/command_line/settings.h"
 #include "pkg/kube/lease/leader_elector.h"
@@ -47,20 +46,11 @@ struct Settings : command_line::CommonSettings {
   // Returns whether the controller writes cliques although the image name is that of NVIDIA's
   // driver, whose daemons write their entries themselves.
   bool HasTwoWriters() const;
-  bool imex_on_hosts = false;  // There are no daemons: see compute_domain::Facts.
   api::FeatureGates feature_gates = {};
   // Returns the feature gates that are set and have no effect.
-  api::IgnoredGates IgnoredGates() const { return feature_gates.Ignored(imex_on_hosts); }
-  std::chrono::seconds deletion_grace{600};
-  std::chrono::milliseconds status_window{500};
-  // Messages of a domain may name objects in other namespaces.
-  bool names_others = false;
-  std::chrono::seconds index_hold{60};
-  std::vector<std::string> leaving_taints = {api::kLeavingTaints.begin(),
-                                             api::kLeavingTaints.end()};
-  compute_domain::RolloutSettings rollout = {};
-  // Settings of --config for daemon pods; `ns` to `daemon_log_verbosity` above hold the others.
-  daemon_set::DaemonSetSettings daemons = {};
+  api::IgnoredGates IgnoredGates() const { return feature_gates.Ignored(rules.imex_on_hosts); }
+  // What the rules read. RuleSettingsOf() adds `ns` to `controller_writes_membership` above.
+  compute_domain::RuleSettings rules = {};
 
   // The API server.
   std::string config = {};  // Path of a file: see configuration.h. Empty if there is none.

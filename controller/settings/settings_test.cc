@@ -65,7 +65,7 @@ TEST(Settings, DefaultsAreThoseOfTheReferenceSaveForElectionAndItsLease) {
   EXPECT_TRUE(settings.additional_namespaces.empty());
   EXPECT_EQ(settings.nodes_per_imex_domain_max, 18);
   EXPECT_FALSE(settings.controller_writes_membership);
-  EXPECT_EQ(settings.deletion_grace, seconds(600));
+  EXPECT_EQ(settings.rules.deletion_grace, seconds(600));
   EXPECT_TRUE(settings.elects);
   EXPECT_EQ(settings.lease_name, "cdom-controller");
   EXPECT_EQ(settings.lease_namespace, "default");
@@ -101,17 +101,17 @@ TEST(Settings, FileIsReadAndFlagsAndVariablesTakePrecedence) {
   const ConfigFile file(
       "daemons: {schedulerName: kai, imagePullSecrets: [a]}\ndeletion: {grace: 1m}\n");
   const Settings from_file = Accepted({file.Flag()});
-  EXPECT_EQ(from_file.daemons.scheduler_name, "kai");
-  EXPECT_EQ(from_file.deletion_grace, seconds(60));
+  EXPECT_EQ(from_file.rules.daemons.scheduler_name, "kai");
+  EXPECT_EQ(from_file.rules.deletion_grace, seconds(60));
   EXPECT_EQ(from_file.pull_secrets, (Words{"a"}));
   const Settings both =
       Accepted({file.Flag(), "--deletion-grace=2m", "--cd-daemon-image-pull-secret-names=b"});
-  EXPECT_EQ(both.daemons.scheduler_name, "kai");
-  EXPECT_EQ(both.deletion_grace, seconds(120));
+  EXPECT_EQ(both.rules.daemons.scheduler_name, "kai");
+  EXPECT_EQ(both.rules.deletion_grace, seconds(120));
   EXPECT_EQ(both.pull_secrets, (Words{"b"}));
   Environment environment;
   environment.Set("DELETION_GRACE", "3m");
-  EXPECT_EQ(Accepted({file.Flag()}).deletion_grace, seconds(180));
+  EXPECT_EQ(Accepted({file.Flag()}).rules.deletion_grace, seconds(180));
 }
 
 TEST(Settings, FileThatIsWrongOrMissingIsNamed) {
@@ -187,7 +187,7 @@ void ExpectEach(const Settings& settings) {
   EXPECT_EQ(settings.nodes_per_imex_domain_max, 36);
   EXPECT_EQ(settings.daemon_log_verbosity, 6);
   EXPECT_TRUE(settings.controller_writes_membership);
-  EXPECT_EQ(settings.deletion_grace, seconds(90));
+  EXPECT_EQ(settings.rules.deletion_grace, seconds(90));
   EXPECT_EQ(settings.workers, 9);
   EXPECT_FALSE(settings.elects);
   EXPECT_EQ(settings.lease_name, "l");
@@ -237,7 +237,7 @@ TEST(Settings, U7_FileAndForceCanBeGivenByVariablesToo) {
   Environment environment;
   environment.Set("CONFIG", file.path());
   environment.Set("RELEASE_FINALIZERS_FORCE", "true");
-  EXPECT_EQ(Accepted({}).daemons.scheduler_name, "kai");
+  EXPECT_EQ(Accepted({}).rules.daemons.scheduler_name, "kai");
   EXPECT_TRUE(Parse({"release-finalizers"}).settings.force);
 }
 
@@ -316,7 +316,7 @@ TEST(Settings, U6_DefaultsOfTheHelpAreThoseThatAreTaken) {
   EXPECT_EQ(said.nodes_per_imex_domain_max, defaults.nodes_per_imex_domain_max);
   EXPECT_EQ(said.daemon_log_verbosity, defaults.daemon_log_verbosity);
   EXPECT_EQ(said.controller_writes_membership, defaults.controller_writes_membership);
-  EXPECT_EQ(said.deletion_grace, defaults.deletion_grace);
+  EXPECT_EQ(said.rules.deletion_grace, defaults.rules.deletion_grace);
   EXPECT_EQ(said.elects, defaults.elects);
   EXPECT_EQ(said.lease_name, defaults.lease_name);
   EXPECT_EQ(said.lease.lease_duration, defaults.lease.lease_duration);
@@ -479,7 +479,7 @@ TEST(Settings, ImexIsLeftToTheHostsByModeAndGateTogether) {
   const auto are_on_hosts = [](std::vector<std::string> words) {
     words.insert(words.begin(), {"--pod-name=p", "--image-name=i"});
     const Parsed parsed = Parse(words);
-    return !parsed.exit && parsed.settings.imex_on_hosts;
+    return !parsed.exit && parsed.settings.rules.imex_on_hosts;
   };
   EXPECT_TRUE(are_on_hosts({"--imex-mode=hostManaged", "--imex-isolation=domain",
                             "--feature-gates=HostManagedIMEXDaemon=true,MPSSupport=false"}));
@@ -590,21 +590,22 @@ TEST(Settings, VersionIsToldWithItsRevision) {
 }
 
 TEST(RuleSettings, HaveEachSettingThatRulesRead) {
-  const Settings settings = {.ns = "driver",
-                             .additional_namespaces = {"more"},
-                             .image = "image",
-                             .pull_secrets = {"secret"},
-                             .nodes_per_imex_domain_max = 7,
-                             .daemon_log_verbosity = 5,
-                             .controller_writes_membership = true,
-                             .imex_on_hosts = true,
-                             .deletion_grace = seconds(1),
-                             .status_window = milliseconds(2),
-                             .names_others = true,
-                             .index_hold = seconds(3),
-                             .leaving_taints = {"taint"},
-                             .rollout = {.cliques_max = 4},
-                             .daemons = {.priority_class = "class"}};
+  Settings settings;
+  settings.ns = "driver";
+  settings.additional_namespaces = {"more"};
+  settings.image = "image";
+  settings.pull_secrets = {"secret"};
+  settings.nodes_per_imex_domain_max = 7;
+  settings.daemon_log_verbosity = 5;
+  settings.controller_writes_membership = true;
+  settings.rules = {.daemons = {.priority_class = "class"},
+                    .imex_on_hosts = true,
+                    .deletion_grace = seconds(1),
+                    .status_window = milliseconds(2),
+                    .names_others = true,
+                    .leaving_taints = {"taint"},
+                    .index_hold = seconds(3),
+                    .rollout = {.cliques_max = 4}};
   const compute_domain::RuleSettings rules = RuleSettingsOf(settings);
   // A new field must be named here. The last two are no settings of the process.
   const auto& [namespaces, daemons, imex_on_hosts, grace, window, names_others, taints, index_hold,

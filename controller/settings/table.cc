@@ -151,8 +151,8 @@ std::string ReadMembershipWriter(const std::string& text, Settings& settings) {
 }
 
 std::string ReadImexMode(const std::string& text, Settings& settings) {
-  settings.imex_on_hosts = text == "hostManaged";
-  const bool is_known = settings.imex_on_hosts || text.empty() || text == "driverManaged";
+  settings.rules.imex_on_hosts = text == "hostManaged";
+  const bool is_known = settings.rules.imex_on_hosts || text.empty() || text == "driverManaged";
   return is_known ? "" : "use driverManaged or hostManaged";
 }
 
@@ -264,7 +264,7 @@ constexpr auto kTable = std::to_array<Setting>({
     Field("daemons.priorityClassName", kText, "system-node-critical",
           "Priority class of the daemon pods. With the default they are scheduled first and not "
           "evicted, and need no quota. Empty: the cluster's default class",
-          [](const Value& v, Settings& s) { s.daemons.priority_class = v.AsString(); }),
+          [](const Value& v, Settings& s) { s.rules.daemons.priority_class = v.AsString(); }),
     Field("daemons.resources.requests", kQuantities, "none",
           "Resource requests of a daemon, e.g. `{cpu: 100m, memory: 256Mi}`. If a job's pods "
           "request all of a node, the daemon preempts them"),
@@ -273,7 +273,7 @@ constexpr auto kTable = std::to_array<Setting>({
           "jobs of all peers"),
     Field(
         "daemons.imagePullPolicy", kText, "Kubernetes' own", "Pull policy of the daemons' image",
-        [](const Value& v, Settings& s) { s.daemons.image_pull_policy = v.AsString(); },
+        [](const Value& v, Settings& s) { s.rules.daemons.image_pull_policy = v.AsString(); },
         "Always|IfNotPresent|Never"),
     Both(Flag("--cd-daemon-image-pull-secret-names", "CD_DAEMON_IMAGE_PULL_SECRET_NAMES", kDaemons,
               "Names of the daemons' pull secrets, separated by commas or spaces",
@@ -330,31 +330,31 @@ constexpr auto kTable = std::to_array<Setting>({
     Field("daemons.seLinuxOptions.level", kText, "the runtime's", "SELinux level of the container"),
     Field("daemons.schedulerName", kText, "Kubernetes' own",
           "Scheduler that places the daemon pods",
-          [](const Value& v, Settings& s) { s.daemons.scheduler_name = v.AsString(); }),
+          [](const Value& v, Settings& s) { s.rules.daemons.scheduler_name = v.AsString(); }),
     Field("daemons.nodeSelector", kMap, "none",
           "Node labels of the daemons, in addition to the domain's label",
-          [](const Value& v, Settings& s) { s.daemons.node_selector = v; }),
+          [](const Value& v, Settings& s) { s.rules.daemons.node_selector = v; }),
     Field("daemons.imex.nodeDisconnectedGraceTime", kInteger, "-1",
           "Seconds for which IMEX keeps the memory of a lost peer; -1: no limit. NVIDIA's daemon "
           "ignores it",
           [](const Value& v, Settings& s) {
-            s.daemons.environment.emplace_back("IMEX_NODE_DISCONNECTED_GRACE_TIME",
-                                               std::to_string(v.AsInt().value_or(-1)));
+            s.rules.daemons.environment.emplace_back("IMEX_NODE_DISCONNECTED_GRACE_TIME",
+                                                     std::to_string(v.AsInt().value_or(-1)));
           }),
     Field("daemons.imex.authEncryption", kFlag, "false",
           "Whether IMEX authenticates its peers by TLS and encrypts its traffic. Needs "
           "`daemons.imex.authSecret`: without keys cdom's daemon does not start IMEX. NVIDIA's "
           "daemon ignores it and does not encrypt",
           [](const Value& v, Settings& s) {
-            s.daemons.environment.emplace_back("IMEX_ENABLE_AUTH_ENCRYPTION",
-                                               v.AsBool() ? "1" : "0");
+            s.rules.daemons.environment.emplace_back("IMEX_ENABLE_AUTH_ENCRYPTION",
+                                                     v.AsBool() ? "1" : "0");
           }),
     Field("daemons.imex.authSecret", kText, "none",
           "Secret in the driver namespace with `tls.key`, `tls.crt` and `ca.crt`. Its name begins "
           "with `cdom-imex-`, or the policy `cdom-controller-account` refuses it. All daemons use "
           "it. The certificate must name `compute-domain-daemon-0000`, for which daemons ask each "
           "other",
-          [](const Value& v, Settings& s) { s.daemons.keys_secret = v.AsString(); }),
+          [](const Value& v, Settings& s) { s.rules.daemons.keys_secret = v.AsString(); }),
     Flag("--max-nodes-per-imex-domain", "MAX_NODES_PER_IMEX_DOMAIN", kDaemons,
          "Maximum number of nodes in a clique (18)",
          Number<&Settings::nodes_per_imex_domain_max, 1, 10'000>),
@@ -367,16 +367,16 @@ constexpr auto kTable = std::to_array<Setting>({
     Both(Flag("--deletion-grace", "DELETION_GRACE", kDaemons,
               "Grace period of a deletion: how long it waits for pods that use the domain (10m)",
               Duration<[](milliseconds time, Settings& s) {
-                s.deletion_grace = std::chrono::ceil<seconds>(time);
+                s.rules.deletion_grace = std::chrono::ceil<seconds>(time);
               }>),
          Field("deletion.grace", kDuration, "10m",
                "Grace period of a deletion: how long it waits for pods that use the domain. The "
                "flag `--deletion-grace` takes precedence",
-               [](const Value& v, Settings& s) { s.deletion_grace = SecondsOf(v); })),
+               [](const Value& v, Settings& s) { s.rules.deletion_grace = SecondsOf(v); })),
     Advanced(Field("membership.indexHold", kDuration, "60s",
                    "How long an index is reserved for a node that left, with "
                    "`--membership-writer=controller`; 0: not at all",
-                   [](const Value& v, Settings& s) { s.index_hold = SecondsOf(v); })),
+                   [](const Value& v, Settings& s) { s.rules.index_hold = SecondsOf(v); })),
     Field("nodes.leavingTaints", kTexts,
           "`ToBeDeletedByClusterAutoscaler`, `karpenter.sh/disrupted`, "
           "`cloud.google.com/impending-node-termination`, `aws-node-termination-handler/*`, "
@@ -384,7 +384,7 @@ constexpr auto kTable = std::to_array<Setting>({
           "Keys of taints that announce that a node leaves (`NodeLeaving`). `/*` at the end "
           "matches all keys of a prefix. Taints with effect PreferNoSchedule are ignored. A "
           "cordoned node always counts as leaving",
-          [](const Value& v, Settings& s) { s.leaving_taints = v.AsTexts(); }),
+          [](const Value& v, Settings& s) { s.rules.leaving_taints = v.AsTexts(); }),
     Advanced(Field(
         "roll.policy", kText, "WhenIdle",
         "When a daemon of an older template is replaced. WhenIdle: when no claim of its domain is "
@@ -392,7 +392,7 @@ constexpr auto kTable = std::to_array<Setting>({
         "`cdom.dev/daemon-roll` of a domain takes precedence",
         [](const Value& v, Settings& s) {
           using compute_domain::RolloutPolicy;
-          s.rollout.policy =
+          s.rules.rollout.policy =
               v.AsString() == "Always" ? RolloutPolicy::kAlways : RolloutPolicy::kWhenIdle;
         },
         "WhenIdle|Always")),
@@ -400,26 +400,26 @@ constexpr auto kTable = std::to_array<Setting>({
         "roll.cliques", kInteger, "3",
         "Maximum number of cliques in the cluster in which daemons are replaced at the same time",
         [](const Value& v, Settings& s) {
-          s.rollout.cliques_max =
+          s.rules.rollout.cliques_max =
               static_cast<int>(std::clamp<std::int64_t>(v.AsInt().value_or(0), 0, 1000));
         })),
     Advanced(Field("roll.settle", kDuration, "10s",
                    "How long a replacement must be ready before the next daemon is replaced",
-                   [](const Value& v, Settings& s) { s.rollout.settle = SecondsOf(v); })),
+                   [](const Value& v, Settings& s) { s.rules.rollout.settle = SecondsOf(v); })),
     Advanced(
         Field("roll.deadline", kDuration, "5m",
               "A replacement that is not ready after this time stops the rollout in all domains",
-              [](const Value& v, Settings& s) { s.rollout.deadline = SecondsOf(v); })),
+              [](const Value& v, Settings& s) { s.rules.rollout.deadline = SecondsOf(v); })),
     Advanced(
         Field("status.window", kDuration, "500ms",
               "Changes of a status or a clique within this time after a write are written "
               "together. A loss of readiness waits less: 100 ms, and 1 ms more for each member",
-              [](const Value& v, Settings& s) { s.status_window = DurationOf(v); })),
+              [](const Value& v, Settings& s) { s.rules.status_window = DurationOf(v); })),
     Field(
         "status.nameOthers", kText, "SameNamespace",
         "Whether conditions and Events of a domain name blocking objects of other namespaces, or "
         "only say that they exist. `/debug/domains` always names them",
-        [](const Value& v, Settings& s) { s.names_others = v.AsString() == "Always"; },
+        [](const Value& v, Settings& s) { s.rules.names_others = v.AsString() == "Always"; },
         "SameNamespace|Always"),
     Flag(
         "--imex-mode", "IMEX_MODE", kDaemons,
@@ -455,7 +455,7 @@ constexpr auto kTable = std::to_array<Setting>({
 
 template <auto Member>
 void CopyJson(const Value& value, Settings& settings) {
-  settings.daemons.*Member = value;
+  settings.rules.daemons.*Member = value;
 }
 
 constexpr std::array kMaps = {
@@ -465,7 +465,7 @@ constexpr std::array kMaps = {
     Map{"daemons.securityContext", CopyJson<&daemon_set::DaemonSetSettings::security_context>},
     Map{"daemons.seLinuxOptions",
         [](const Value& value, Settings& s) {
-          s.daemons.security_context["seLinuxOptions"] = value;
+          s.rules.daemons.security_context["seLinuxOptions"] = value;
         }},
 };
 

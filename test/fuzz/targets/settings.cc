@@ -16,20 +16,20 @@ using settings::Settings;
 
 void CheckBounds(const Settings& settings) {
   using std::chrono::hours, std::chrono::seconds;
-  for (const auto& time : {settings.deletion_grace, settings.index_hold, settings.rollout.settle,
-                           settings.rollout.deadline}) {
+  for (const auto& time : {settings.rules.deletion_grace, settings.rules.index_hold,
+                           settings.rules.rollout.settle, settings.rules.rollout.deadline}) {
     CHECK(time >= seconds(0) && time <= hours(1000));
   }
-  CHECK(settings.status_window >= seconds(0) && settings.status_window <= hours(1000));
-  CHECK(settings.rollout.cliques_max >= 0 && settings.rollout.cliques_max <= 1000);
-  for (const std::string& taint : settings.leaving_taints) {
+  CHECK(settings.rules.status_window >= seconds(0) && settings.rules.status_window <= hours(1000));
+  CHECK(settings.rules.rollout.cliques_max >= 0 && settings.rules.rollout.cliques_max <= 1000);
+  for (const std::string& taint : settings.rules.leaving_taints) {
     CHECK(!taint.empty() && json::OneLine(taint, 320) == taint);
   }
 }
 
 // What follows from it is a DaemonSet, in JSON that reads as what was rendered.
 void CheckRendered(const Settings& settings) {
-  const json::Value rendered = daemon_set::Render("uid", settings.daemons);
+  const json::Value rendered = daemon_set::Render("uid", settings.rules.daemons);
   const std::string text = json::Serialize(rendered);
   const auto read = json::Parse(text);
   CHECK(read);
@@ -50,8 +50,8 @@ FUZZ_TARGET(configuration, bytes) {
   if (read) return;
   CHECK(read.error().code == base::ErrorCode::kInvalid);
   CHECK(read.error().message.starts_with("config.yaml:"));
-  CHECK(settings.pull_secrets.empty() && settings.daemons.environment.empty());
-  CHECK(settings.deletion_grace == Settings().deletion_grace);
+  CHECK(settings.pull_secrets.empty() && settings.rules.daemons.environment.empty());
+  CHECK(settings.rules.deletion_grace == Settings().rules.deletion_grace);
 }
 
 // A command line:
