@@ -8,6 +8,7 @@
 #include "controller/api/names.h"
 #include "controller/compute_domain/status/explanation/imex_health.h"
 #include "controller/compute_domain/status/explanation/warnings.h"
+#include "controller/compute_domain/status/status.h"
 #include "pkg/base/find.h"
 #include "pkg/base/rfc3339.h"
 
@@ -15,19 +16,11 @@ namespace process {
 
 namespace {
 
-// Time for which a capacity count is reused, for all scrapes. Each count visits all nodes.
-constexpr std::chrono::seconds kCapacityAge{5};
-
 using api::ComputeDomain;
 using prometheus::ClientMetric;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
 using SeriesLabels = std::vector<ClientMetric::Label>;
-
-bool IsTrue(const ComputeDomain& domain, std::string_view type) {
-  const kube::Condition* condition = domain.status.Find(type);
-  return condition != nullptr && condition->status == "True";
-}
 
 std::optional<double> SecondsBetween(const std::string& from, base::Clock::WallTime to) {
   const auto began = base::ParseTime(from);
@@ -61,6 +54,11 @@ double LeavingMembers(const DomainView& view, const std::vector<std::string>& ta
 double ExpectedMembers(const DomainView& view) {
   const std::int64_t asked = view.domain.num_nodes;
   return static_cast<double>(asked > 0 ? asked : static_cast<std::int64_t>(view.nodes.size()));
+}
+
+SeriesLabels With(SeriesLabels labels, const char* name, const std::string& value) {
+  labels.push_back({.name = name, .value = value});
+  return labels;
 }
 
 // Metric families, in the order in which they are first used.
@@ -101,20 +99,20 @@ void AddDomain(const DomainView& view, base::Clock::WallTime now, const SeriesLa
                static_cast<double>(view.nodes.size()));
   families.Add("cdom_domain_in_use",
                "1 if a pod holds a channel of the domain (its condition InUse)", labels,
-               IsTrue(domain, api::kConditionInUse) ? 1 : 0);
+               domain.status.IsTrue(api::kConditionInUse) ? 1 : 0);
   families.Add("cdom_domain_deletion_blocked",
                "1 if the deletion waits. The condition DeletionBlocked says for what", labels,
-               IsTrue(domain, api::kConditionDeletionBlocked) ? 1 : 0);
+               domain.status.IsTrue(api::kConditionDeletionBlocked) ? 1 : 0);
   families.Add("cdom_domain_conflicted",
                "1 if another client writes the same fields of the domain or its children (its "
                "condition Conflicted)",
-               labels, IsTrue(domain, api::kConditionConflicted) ? 1 : 0);
-  const kube::Condition* members = domain.status.Find(api::kConditionMembersReady);
+               labels, domain.status.IsTrue(api::kConditionConflicted) ? 1 : 0);
+  const bool has_outsiders =
+      domain.status.Says(api::kConditionMembersReady, api::kReasonMemberWithoutClaim);
   families.Add("cdom_members_without_claim",
                "1 if a daemon of the domain runs on a node where the scheduler placed no pod of "
                "the domain (MemberWithoutClaim)",
-               labels,
-               members != nullptr && members->reason == api::kReasonMemberWithoutClaim ? 1 : 0);
+               labels, has_outsiders ? 1 : 0);
   if (domain.meta.deleting) {
     families.Add("cdom_domain_deletion_age_seconds",
                  "Time since the deletion of the domain. Exists only during the deletion", labels,
@@ -123,29 +121,20 @@ void AddDomain(const DomainView& view, base::Clock::WallTime now, const SeriesLa
 }
 
 void AddCliques(const ComputeDomain& domain, const SeriesLabels& labels, Families& families) {
-  struct Count {
-    double members = 0;
-    double ready = 0;
-  };
-  std::map<std::string, Count> cliques;
-  for (const api::Member& member : domain.status.nodes) {
-    Count& count = cliques[member.clique];
-    count.members += 1;
-    count.ready += member.ready ? 1 : 0;
-  }
-  for (const auto& [id, count] : cliques) {
-    SeriesLabels of_clique = labels;
-    of_clique.push_back({.name = "clique", .value = id});
+  const auto cliques = compute_domain::SummarizeCliques(domain.status.nodes);
+  const bool has_others = base::Contains(cliques, "", &api::CliqueSummary::id);
+  for (const api::CliqueSummary& clique : cliques) {
+    const SeriesLabels of_clique = With(labels, "clique", clique.id);
     families.Add("cdom_clique_members",
                  "Nodes of a clique that have joined the domain. The label clique is empty for "
                  "nodes without fabric",
-                 of_clique, count.members);
+                 of_clique, clique.members);
     families.Add("cdom_clique_members_ready", "Joined nodes of a clique that are ready", of_clique,
-                 count.ready);
+                 clique.ready);
   }
   families.Add("cdom_domain_cliques",
                "Cliques in which the domain has members. Members without fabric are in none",
-               labels, static_cast<double>(cliques.size() - cliques.count("")));
+               labels, static_cast<double>(cliques.size()) - (has_others ? 1 : 0));
 }
 
 // Adds pods that wait for a node. Skips claims in other namespaces that name the domain.
@@ -203,8 +192,7 @@ void AddImex(const DomainView& view, const SeriesLabels& labels, Families& famil
     states[StateOf(*pod)] += 1;
     unreachable += pod->imex->unreachable_count;
     restarts += pod->imex->restarts;
-    SeriesLabels of_node = labels;
-    of_node.push_back({.name = "node", .value = pod->node});
+    const SeriesLabels of_node = With(labels, "node", pod->node);
     families.Add("cdom_node_imex_ready",
                  "1 if the node's daemon reports that IMEX is READY, else 0", of_node,
                  pod->imex->state == api::kImexReady ? 1 : 0);
@@ -214,10 +202,8 @@ void AddImex(const DomainView& view, const SeriesLabels& labels, Families& famil
   }
   if (!any) return;
   for (const auto& [state, count] : states) {
-    SeriesLabels of_state = labels;
-    of_state.push_back({.name = "state", .value = state});
-    families.Add("cdom_domain_imex_daemons", "cdom's daemons by the state of their IMEX", of_state,
-                 count);
+    families.Add("cdom_domain_imex_daemons", "cdom's daemons by the state of their IMEX",
+                 With(labels, "state", state), count);
   }
   families.Add(
       "cdom_domain_imex_unreachable_peers",
@@ -232,13 +218,10 @@ void AddImex(const DomainView& view, const SeriesLabels& labels, Families& famil
 // Adds the nodes that need an IMEX daemon. A node without a series needs none.
 void AddNodes(const DomainView& view, const SeriesLabels& labels, Families& families) {
   for (const auto& node : view.nodes) {
-    SeriesLabels of_node = labels;
-    of_node.push_back({.name = "node", .value = node->meta.key.name});
-    of_node.push_back({.name = "clique", .value = node->clique});
     families.Add("cdom_node_imex_expected",
                  "1 for each node on which the domain needs an IMEX daemon. Other nodes run none "
                  "and are healthy",
-                 of_node, 1);
+                 With(With(labels, "node", node->meta.key.name), "clique", node->clique), 1);
   }
 }
 
@@ -300,9 +283,9 @@ DomainMetrics::Facts DomainMetrics::FactsOf(const ComputeDomain& domain) {
     facts.members_ready = members->status == "True";
     facts.members_since = base::ParseTime(members->last_transition_time);
   }
-  const auto* shared = domain.status.Find(api::kConditionMemoryShared);
-  if (shared != nullptr && shared->status == "True") {
-    facts.shared_since = base::ParseTime(shared->last_transition_time);
+  if (domain.status.IsTrue(api::kConditionMemoryShared)) {
+    facts.shared_since =
+        base::ParseTime(domain.status.Find(api::kConditionMemoryShared)->last_transition_time);
   }
   return facts;
 }
@@ -378,25 +361,13 @@ void DomainMetrics::Waited(const api::ResourceClaim& claim) {
   if (leads) wait_.Observe(std::max(0.0, Seconds(clock_.Wall() - *created)));
 }
 
-std::shared_ptr<const compute_domain::CliqueCapacities> DomainMetrics::Capacity() const {
-  if (!sources_.capacity) return nullptr;
-  const base::Clock::TimePoint now = clock_.Now();
-  const State state = state_.With([](const State& current) { return current; });
-  if (state.capacity && now - state.counted < kCapacityAge) return state.capacity;
-  auto capacity = sources_.capacity();
-  state_.With([&](State& current) {
-    current.counted = now;
-    current.capacity = capacity;
-  });
-  return capacity;
-}
-
 std::vector<MetricFamily> DomainMetrics::Collect() const {
   const State state = state_.With([](const State& current) { return current; });
   if (!state.leads) return {};
   Families families;
   const base::Clock::WallTime now = clock_.Wall();
-  if (const auto capacity = Capacity()) AddRooms(*capacity, families);
+  const auto capacity = sources_.capacity ? sources_.capacity() : nullptr;
+  if (capacity) AddRooms(*capacity, families);
   sources_.views([&](const DomainView& view) {
     const kube::ObjectMeta& meta = view.domain.meta;
     const SeriesLabels labels = {{.name = "namespace", .value = meta.key.ns},

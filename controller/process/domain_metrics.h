@@ -112,13 +112,7 @@ class DomainMetrics final : public prometheus::Collectable {
     bool leads = false;
     base::Clock::TimePoint sampled = {};
     std::map<kube::Uid, Totals> totals = {};
-    base::Clock::TimePoint counted = {};
-    // Null if not counted yet.
-    std::shared_ptr<const compute_domain::CliqueCapacities> capacity = {};
   };
-
-  // Returns the count of the last scrape, if it is recent, otherwise counts again.
-  std::shared_ptr<const compute_domain::CliqueCapacities> Capacity() const;
 
   static Facts FactsOf(const api::ComputeDomain& domain);
   void ObserveFormation(Totals& totals);

@@ -1,4 +1,4 @@
-#include "controller/process/driver_namespaces.h"
+#include "controller/process/start_checks.h"
 
 #include <gtest/gtest.h>
 

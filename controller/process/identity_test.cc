@@ -1,4 +1,4 @@
-#include "controller/process/identity.h"
+#include "controller/process/start_checks.h"
 
 #include <gtest/gtest.h>
 

@@ -55,8 +55,8 @@ class Metrics {
   // A claim's pod got a node. `claim` is its state before.
   void Waited(const api::ResourceClaim& claim) { domains_->Waited(claim); }
   // A domain that may be forming has made progress.
-  void Progressed(const kube::Uid& domain, compute_domain::Cache::Progress progress) {
-    domains_->Progressed(domain, progress);
+  void Progressed(const kube::Uid& domain_uid, compute_domain::Cache::Progress progress) {
+    domains_->Progressed(domain_uid, progress);
   }
   // A request to the API server has ended.
   void Exchanged(const http::ExchangeReport& report);

@@ -17,12 +17,11 @@
 #include "controller/compute_domain/status/events.h"
 #include "controller/compute_domain/status/explanation/usage.h"
 #include "controller/process/announcer.h"
-#include "controller/process/driver_namespaces.h"
-#include "controller/process/identity.h"
 #include "controller/process/metrics.h"
 #include "controller/process/nvidia_controller.h"
 #include "controller/process/other_leaders.h"
 #include "controller/process/placement_policy.h"
+#include "controller/process/start_checks.h"
 #include "pkg/base/heap.h"
 #include "pkg/base/system_random.h"
 #include "pkg/base/uuid.h"
@@ -57,6 +56,7 @@ constexpr auto kTurn = milliseconds(200);
 constexpr auto kTurnAtWork = seconds(1);
 constexpr auto kBeat = seconds(1);
 constexpr auto kTrim = seconds(10);
+constexpr auto kCapacityAge = seconds(5);  // Scrapes share a count of all nodes for this long.
 constexpr auto kSilenceMax = seconds(30);  // A thread without progress for this long hangs.
 constexpr int kInFlightMax = 16;           // Requests of all workers.
 constexpr int kKeptBack = 4;               // Of these, kept for workers that have few.
@@ -71,16 +71,18 @@ constexpr std::chrono::minutes ReplyMax(int workers) {
   return std::chrono::minutes(1 + workers * 12 / kInFlightMax);
 }
 
-// Time of the last progress, in nanoseconds of the monotonic clock.
+// Time of the last progress of a thread.
 class Heartbeat {
  public:
   void Beat(TimePoint now) { last_ = now.time_since_epoch().count(); }
+  void Rest() { last_ = 0; }  // The thread has nothing to do until it beats again.
   bool IsAlive(TimePoint now, std::chrono::nanoseconds silence_max) const {
-    return now.time_since_epoch().count() - last_ < silence_max.count();
+    const std::int64_t last = last_;
+    return last == 0 || now.time_since_epoch().count() - last < silence_max.count();
   }
 
  private:
-  std::atomic<std::int64_t> last_ = 0;
+  std::atomic<std::int64_t> last_ = 0;  // Nanoseconds of the monotonic clock. 0 while it rests.
 };
 
 constexpr std::string_view kProgram = "compute-domain-controller";
@@ -95,12 +97,10 @@ std::string HostOf(const http::Endpoint& endpoint) {
 class ControllerProcess {
  public:
   ControllerProcess(const Context& context, kube::ClientConfig config)
-      : settings_(context.settings),
+      : context_(context),
+        settings_(context.settings),
         clock_(context.clock),
         logger_(context.logger),
-        fitness_(context.fitness),
-        load_config_(context.load_config),
-        reload_period_(context.reload_period),
         config_(std::move(config)),
         queue_(clock_, compute_domain::LargestShare(settings_.workers)),
         // NVIDIA's controller also names itself <pod>-<uuid> in the Lease.
@@ -121,13 +121,14 @@ class ControllerProcess {
                   .events = events_,
                   .clock = clock_,
                   .leaving_taints = settings_.rules.leaving_taints,
-                  .capacity = [this] { return controller_.shared().CountCapacity(seconds(5)); },
+                  .capacity = [this] { return controller_.shared().CountCapacity(kCapacityAge); },
                   .memory_shared =
                       [this](const api::ComputeDomain& domain) {
                         return controller_.shared().MemorySharedOf(domain);
                       },
                   .ignored_gates = settings_.IgnoredGates()},
                  HostOf(config_.endpoint), settings_.workers),
+        workers_alive_(static_cast<std::size_t>(settings_.workers)),
         reviews_(MakeTransport(nullptr, &reviews_gate_)),
         metrics_server_(MetricsOptions(), *reviews_, clock_, logger_) {
     controller_.cache().OnAllocated(
@@ -135,7 +136,6 @@ class ControllerProcess {
     controller_.cache().OnProgress(
         [this](const kube::Uid& uid, auto progress) { metrics_.Progressed(uid, progress); });
     if (settings_.dry_run) controller_.shared().SetDryRun();
-    for (int i = 0; i < settings_.workers; ++i) busy_since_.emplace_back(0);
   }
 
   ExitReason Run(const std::stop_token& stop);
@@ -164,8 +164,8 @@ class ControllerProcess {
   // Returns whether the elector may ask for the Lease, or renew it.
   bool IsFit();
   void SendEvents(const std::stop_token& stop);
-  void Work(const std::stop_token& stop, std::atomic<std::int64_t>& busy_since);
-  kube::WorkQueue::Ended Reconcile(const kube::Uid& uid, std::atomic<std::int64_t>& busy_since);
+  void Work(const std::stop_token& stop, Heartbeat& alive);
+  kube::WorkQueue::Ended Reconcile(const kube::Uid& uid, Heartbeat& alive);
   void FlushEvents(std::jthread events);
   void ReleaseLease();
   kube::HealthOptions HealthOptions();
@@ -183,12 +183,10 @@ class ControllerProcess {
   void Announce(TimePoint now);
   void GiveMemoryBack(TimePoint now);
 
+  const Context& context_;  // Its `fitness` is for the lease thread.
   const settings::Settings& settings_;
   const base::Clock& clock_;
   base::Logger& logger_;
-  kube::Fitness& fitness_;  // For the lease thread.
-  const std::function<base::Result<kube::ClientConfig>()> load_config_;
-  const milliseconds reload_period_;
   kube::ClientConfig config_;
   base::SystemRandom lease_random_;
   base::SystemRandom watch_random_;
@@ -207,7 +205,7 @@ class ControllerProcess {
   http::Gate events_gate_{[this] { return MayWrite(); }, clock_};
   Heartbeat watch_alive_;
   Heartbeat lease_alive_;
-  std::deque<std::atomic<std::int64_t>> busy_since_;  // Last reply of each worker. 0 if idle.
+  std::deque<Heartbeat> workers_alive_;  // Beat with each reply.
   std::atomic<bool> ends_ = false;
   std::atomic<bool> events_ended_ = false;
   std::atomic<bool> stands_down_ = false;  // It leads, and must end its term.
@@ -281,18 +279,18 @@ void ControllerProcess::KeepLease(const std::stop_token& stop) {
 bool ControllerProcess::IsFit() {
   const TimePoint now = clock_.Now();
   const std::string why = controller_.WhyItCannotServe();
-  fitness_.Observe(now, why.empty());
+  context_.fitness.Observe(now, why.empty());
   if (!elector_.term_began()) {
-    const bool may_ask = fitness_.MayAsk(now);
+    const bool may_ask = context_.fitness.MayAsk(now);
     if (!std::exchange(waits_, why.empty() && !may_ask) && waits_) {
       logger_.Info("Not asking for the Lease yet, because serving failed a short time ago");
     }
     return may_ask;
   }
-  if (gives_up_ || !fitness_.MustGiveUp(now)) return !gives_up_;
+  if (gives_up_ || !context_.fitness.MustGiveUp(now)) return !gives_up_;
   logger_.Error("Giving up the Lease, because no domain can be served for a minute",
                 {{"why", why}});
-  fitness_.OnGivenUp();
+  context_.fitness.OnGivenUp();
   gives_up_ = true;
   return false;
 }
@@ -310,23 +308,22 @@ void ControllerProcess::SendEvents(const std::stop_token& stop) {
   events_ended_ = true;
 }
 
-void ControllerProcess::Work(const std::stop_token& stop, std::atomic<std::int64_t>& busy_since) {
+void ControllerProcess::Work(const std::stop_token& stop, Heartbeat& alive) {
   while (const std::optional<std::string> uid = queue_.Get(stop)) {
-    busy_since = clock_.Now().time_since_epoch().count();
+    alive.Beat(clock_.Now());
     metrics_.Began(queue_.Waited(*uid));
-    queue_.Done(*uid, Reconcile(*uid, busy_since));
-    busy_since = 0;
+    queue_.Done(*uid, Reconcile(*uid, alive));
+    alive.Rest();
   }
 }
 
-kube::WorkQueue::Ended ControllerProcess::Reconcile(const kube::Uid& uid,
-                                                    std::atomic<std::int64_t>& busy_since) {
+kube::WorkQueue::Ended ControllerProcess::Reconcile(const kube::Uid& uid, Heartbeat& alive) {
   const TimePoint start = clock_.Now();
   compute_domain::ReconcilePass pass(controller_.shared(), uid);
   for (auto requests = pass.Next(); !requests.empty(); requests = pass.Next()) {
     kube::WorkerTransport::Answers answers = worker_transport_.SendAll(requests);
     pass.HandleReplies(std::move(answers.replies));
-    busy_since = clock_.Now().time_since_epoch().count();
+    alive.Beat(clock_.Now());
   }
   metrics_.Reconciled(pass.outcome(), clock_.Now() - start);
   return controller_.Finish(uid, pass.outcome());
@@ -357,14 +354,10 @@ void ControllerProcess::ReleaseLease() {
 std::string ControllerProcess::Stuck(TimePoint now) const {
   if (!watch_alive_.IsAlive(now, kSilenceMax)) return "the watch thread";
   if (settings_.Elects() && !lease_alive_.IsAlive(now, kSilenceMax)) return "the lease thread";
-  for (const auto& since : busy_since_) {
-    const std::int64_t began = since;
-    if (began != 0 && now.time_since_epoch().count() - began >
-                          std::chrono::nanoseconds(ReplyMax(settings_.workers)).count()) {
-      return "a worker";
-    }
-  }
-  return {};
+  const bool all_alive = std::ranges::all_of(workers_alive_, [&](const Heartbeat& worker) {
+    return worker.IsAlive(now, ReplyMax(settings_.workers));
+  });
+  return all_alive ? "" : "a worker";
 }
 
 kube::HealthOptions ControllerProcess::HealthOptions() {
@@ -442,8 +435,8 @@ std::string ControllerProcess::DescribeCliques() {
 // to wait, because the next connection needs the new files.
 bool ControllerProcess::ConfigChanged(TimePoint now) {
   if (now < next_reload_) return false;
-  next_reload_ = now + reload_period_;
-  auto latest = load_config_();
+  next_reload_ = now + context_.reload_period;
+  auto latest = context_.load_config();
   if (!latest || kube::IsSameConfig(*latest, config_)) {
     next_config_.reset();
     return false;
@@ -509,7 +502,7 @@ ExitReason ControllerProcess::Run(const std::stop_token& stop) {
   const TimePoint start = clock_.Now();
   watch_alive_.Beat(start);
   lease_alive_.Beat(start);
-  next_reload_ = start + reload_period_;
+  next_reload_ = start + context_.reload_period;
 
   kube::HealthServer health(HealthOptions(), clock_);
   Serve(health, settings_.http_endpoint, "health and metrics", "--http-endpoint");
@@ -544,8 +537,8 @@ ExitReason ControllerProcess::Run(const std::stop_token& stop) {
         break;
       }
       StartPasses();
-      for (auto& busy : busy_since_) {
-        workers.emplace_back([this, &busy](const std::stop_token& token) { Work(token, busy); });
+      for (Heartbeat& alive : workers_alive_) {
+        workers.emplace_back([this, &alive](const std::stop_token& token) { Work(token, alive); });
       }
     }
     metrics_.Refresh(MayWrite());

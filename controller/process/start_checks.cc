@@ -1,4 +1,4 @@
-#include "controller/process/identity.h"
+#include "controller/process/start_checks.h"
 
 #include <chrono>
 
@@ -12,8 +12,8 @@ namespace process {
 
 namespace {
 
-// A shutdown waits for this request.
-constexpr std::chrono::seconds kIdentityTimeout{3};
+// A shutdown waits for each of these requests.
+constexpr std::chrono::seconds kTimeout{3};
 
 const kube::Resource kSelfSubjectReviews = {"authentication.k8s.io", "v1", "selfsubjectreviews",
                                             "SelfSubjectReview", false};
@@ -25,7 +25,7 @@ const kube::Resource kBindings = {"admissionregistration.k8s.io", "v1",
                                   "ValidatingAdmissionPolicyBinding", false};
 
 base::Result<json::Value> Send(http::Request request, http::Transport& transport) {
-  request.timeout = kIdentityTimeout;
+  request.timeout = kTimeout;
   const http::Response reply = TRY(kube::CheckStatus(transport.Send(request), request.method));
   return json::Parse(reply.body);
 }
@@ -63,6 +63,11 @@ base::Result<bool> IsRefused(const std::string& user, http::Transport& transport
   return Denies(binding);
 }
 
+base::Result<bool> IsLabelled(const std::string& ns, http::Transport& transport) {
+  const json::Value found = TRY(Send(kube::GetRequest(kube::kNamespaces, {.name = ns}), transport));
+  return found["metadata"]["labels"][api::kDriverNamespaceLabel].AsString() == "true";
+}
+
 }  // namespace
 
 std::string CheckIdentity(http::Transport& transport, base::Logger& logger,
@@ -92,6 +97,23 @@ std::string CheckIdentity(http::Transport& transport, base::Logger& logger,
                      "the policy: docs/policies.md"}});
   }
   return *user;
+}
+
+void WarnOfUnlabelled(const std::vector<std::string>& driver_namespaces, http::Transport& transport,
+                      base::Logger& logger, const std::stop_token& stop) {
+  for (const std::string& ns : driver_namespaces) {
+    if (stop.stop_requested()) return;
+    const base::Result<bool> is_labelled = IsLabelled(ns, transport);
+    if (!is_labelled) {
+      logger.Log(base::LogLevel::kObjects, "Cannot read the labels of a driver namespace",
+                 {{"namespace", ns}, {"err", is_labelled.error().message}});
+    } else if (!*is_labelled) {
+      const std::string label = std::string(api::kDriverNamespaceLabel) + "=true";
+      logger.Warning(
+          "A namespace of the driver lacks the label by which policies know it",
+          {{"namespace", ns}, {"remedy", "kubectl label namespace " + ns + " " + label}});
+    }
+  }
 }
 
 }  // namespace process
