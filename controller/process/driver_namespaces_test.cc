@@ -1,9 +1,8 @@
-#include "controller/process/start_checks.h"
-
 #include <gtest/gtest.h>
 
 #include <map>
 
+#include "controller/process/start_checks.h"
 #include "pkg/kube/testing/fakes.h"
 
 namespace process {

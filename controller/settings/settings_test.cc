@@ -458,9 +458,9 @@ TEST(Settings, U7_WhatIsRefusedIsNamedByItsVariableToo) {
 }
 
 TEST(Settings, FeatureGatesWithoutEffectAreIgnored) {
-  const auto ignored = [](std::vector<std::string> words) {
+  const auto ignored = [](const std::vector<std::string>& words) {
     std::vector<std::string> gates;
-    for (const auto& gate : Accepted(std::move(words)).IgnoredGates()) {
+    for (const auto& gate : Accepted(words).IgnoredGates()) {
       gates.push_back(gate.Setting());
     }
     return gates;

@@ -106,6 +106,7 @@ Result<void> CheckElsewhere(const std::vector<kube::ObjectKey>& leases, const Wo
     return {};
   }
   std::vector<std::string> names;
+  names.reserve(leases.size());
   for (const kube::ObjectKey& lease : leases) names.push_back(lease.name);
   return Fail(
       ErrorCode::kConflict,
