@@ -64,8 +64,7 @@ constexpr auto kOfDomains = std::to_array<DomainGate>({
 });
 
 bool IsKnown(std::string_view name) {
-  return base::Contains(kNotOfDomains, name) ||
-         base::Contains(kOfDomains, name, &DomainGate::name);
+  return base::Contains(kNotOfDomains, name) || base::Contains(kOfDomains, name, &DomainGate::name);
 }
 
 // Returns " (did you mean X?)". Empty if no known gate is similar.

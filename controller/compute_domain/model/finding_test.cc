@@ -89,8 +89,9 @@ TEST(Learn, CountedGpus_AreNew) {
 TEST(Learn, MissingPermission_IsKnownUntilItIsTriedAgain) {
   const base::Clock::TimePoint until{std::chrono::hours(1)};
   const Observed after =
-      After(Observed(), PermissionMissing{.permission = {.verb = "delete", .resource = kube::kPods.plural},
-                                  .until = until});
+      After(Observed(),
+            PermissionMissing{.permission = {.verb = "delete", .resource = kube::kPods.plural},
+                              .until = until});
   EXPECT_EQ(after.facts.cluster.MissingUntil("delete", kube::kPods), until);
 }
 

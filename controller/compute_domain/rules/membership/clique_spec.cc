@@ -111,8 +111,7 @@ class CliqueRule {
       const bool leaves = !pod.controller_writes && pod.meta.deleting && !pod.terminal &&
                           pod.clique == place_.id && pod.meta.key.ns == place_.ns;
       if (!leaves || IsLost(observed_, pod.node)) return false;
-      const auto since =
-          base::FindOr(observed_.memory.leaving_since, pod.meta.uid, now_.monotonic);
+      const auto since = base::FindOr(observed_.memory.leaving_since, pod.meta.uid, now_.monotonic);
       return !membership.requeue_after.IsDue(since + kLeavesWithin - now_.monotonic);
     });
   }

@@ -77,8 +77,8 @@ void AddWrittenByDaemons(const MembershipIndex& index, MemberByNode& members) {
 void AddMember(const MembershipIndex& index, const std::string& ns, Member member,
                MemberByNode& members) {
   const api::DaemonPod* const pod = base::FindOr(index.pods, member.node, nullptr);
-  const bool serves = pod == nullptr ? StaysReady(index, member)
-                                     : Serves(*pod) && !IsSoughtElsewhere(*pod, member);
+  const bool serves =
+      pod == nullptr ? StaysReady(index, member) : Serves(*pod) && !IsSoughtElsewhere(*pod, member);
   const NodeLife life = LifeOf(index.observed, member.node);
   // A stale cache that shows the node as not ready must not make a member ready.
   const Member* const shown = base::FindOr(index.shown, member.node, nullptr);
