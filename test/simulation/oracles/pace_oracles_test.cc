@@ -2,6 +2,8 @@
 // and nothing else is.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "pkg/base/rfc3339.h"
 #include "test/simulation/oracles/end_state.h"
 #include "test/simulation/oracles/oracles_fixture.h"
