@@ -7,7 +7,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <thread>
 
 #include "controller/api/types.h"
 #include "node/daemon/identity.h"
@@ -50,8 +49,8 @@ class DaemonApiClient {
   std::optional<kube::Reflector> pod_reflector_;
   std::atomic<bool> clique_read_ = false;
   // Last: they use the other members.
-  kube::ApiSession session_;
-  std::jthread watch_;
+  kube::ThreadedApiSession session_;
+  kube::ApiSession::WatchHandle watch_;
 };
 
 }  // namespace imex_daemon

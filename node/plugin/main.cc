@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "node/plugin/api/api_calls.h"
-#include "node/plugin/api/api_client.h"
-#include "node/plugin/loop/run.h"
+#include "node/plugin/api/plugin_api.h"
 #include "node/plugin/preflight/probe.h"
 #include "node/plugin/preflight/proc_mounts.h"
+#include "node/plugin/process/run.h"
 #include "node/plugin/settings.h"
 #include "pkg/base/capabilities.h"
 #include "pkg/base/heap.h"
@@ -59,7 +59,7 @@ void DropPrivileges(const plugin::Settings& settings, std::initializer_list<int>
 // Starts the thread that reads the driver, and drops what only that thread needs. NVIDIA's library
 // makes the driver's device nodes in /dev of this container if nobody else did: with a driver in a
 // container they exist only there. So that thread keeps two capabilities until it has read all
-// (HostWatcher), and CAP_SETPCAP, by which it then limits programs that it starts.
+// (FileHostReader), and CAP_SETPCAP, by which it then limits programs that it starts.
 std::unique_ptr<base::SerialExecutor> StartReader(const plugin::Settings& settings,
                                                   base::Logger& logger) {
   // A query to the host's IMEX runs in the driver's root.

@@ -1,4 +1,4 @@
-// A thread that runs tasks one after the other. They may block.
+// Runs tasks one after the other, elsewhere than on the caller's thread. They may block.
 #pragma once
 
 #include <chrono>
@@ -11,16 +11,22 @@
 
 namespace base {
 
-// Post() is thread-safe.
-// Bound: as in TaskQueue. The destructor waits for the running task, and drops the tasks that wait.
-class SerialExecutor {
+class Executor {
  public:
   // Must return soon after `stop` is requested.
   using Task = std::function<void(const std::stop_token& stop)>;
 
+  virtual ~Executor() = default;
+  virtual void Post(Task task) = 0;
+};
+
+// Has a thread of its own. Post() is thread-safe.
+// Bound: as in TaskQueue. The destructor waits for the running task, and drops the tasks that wait.
+class SerialExecutor final : public Executor {
+ public:
   SerialExecutor() : thread_([this](const std::stop_token& stop) { Run(stop); }) {}
 
-  void Post(Task task) {
+  void Post(Task task) override {
     tasks_.Post([this, task = std::move(task)] { task(thread_.get_stop_token()); });
   }
 

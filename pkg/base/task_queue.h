@@ -4,6 +4,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -39,6 +40,13 @@ class TaskQueue {
     const auto deadline = std::chrono::ceil<std::chrono::milliseconds>(most);
     if (!awake_) static_cast<void>(cv_.wait_for(mutex_, deadline));
     awake_ = false;
+    return std::exchange(tasks_, {});
+  }
+  // Does not block. Returns the posted tasks in order. Empty if there was no Post() or Wake() since
+  // the last call.
+  std::optional<std::vector<Task>> Poll() {
+    const MutexLock lock(mutex_);
+    if (!std::exchange(awake_, false)) return {};
     return std::exchange(tasks_, {});
   }
 

@@ -128,7 +128,10 @@ layers() {
   allow_in "the plugin's rules include rules" $plugin 'rules/' $plugin/rules
   allow_in "the plugin's host includes rules" $plugin '(host|rules)/' $plugin/host
   allow_in "the plugin's api includes rules" $plugin '(api|rules)/' $plugin/api
-  allow_in "the plugin's loop includes no preflight" $plugin '((loop|api|host|rules)/|settings\.h)' $plugin/loop
+  allow_in "the plugin's loop includes no preflight and no process" $plugin '((loop|api|host|rules)/|settings\.h)' $plugin/loop
+  forbid_in "the plugin's loop has no threads, files or sockets" \
+    '#include (<(thread|filesystem|fstream)>|"(node/kubelet/service|node/plugin/host/(file_disk|base_spec)|pkg/base/(file|subprocess))\.h")' $plugin/loop
+  allow_in "the plugin's process includes no preflight" $plugin '((process|loop|api|host|rules)/|settings\.h)' $plugin/process
   allow_in "the plugin's preflight includes no loop and no api" $plugin '((preflight|host|rules)/|settings\.h)' $plugin/preflight
 }
 
@@ -471,7 +474,7 @@ layers_need() {
   layers_of || fail 'layers: a tree that is right is refused'
   for path in controller/compute_domain/{model,rules,rules/membership,status,status/conditions,status/explanation,plan,requests,cache,pass} \
     controller/{daemon_set,resource_claim_template} node/imex node/daemon/main.cc \
-    node/plugin/{rules,host,api,loop,preflight}; do
+    node/plugin/{rules,host,api,loop,preflight,process}; do
     mv "$scratch/$path" "$scratch/away"
     if layers_of >/dev/null 2>&1; then fail "layers: $path does not exist, not noticed"; fi
     mv "$scratch/away" "$scratch/$path"
@@ -527,11 +530,13 @@ includes_finds() {
   expect_arrows_red layers $core/rules/membership/a.cc $core/rules/a.h
   expect_arrows_red layers $core/status/explanation/a.cc $core/status/{a,conditions/a}.h
   expect_arrows_red layers $core/status/conditions/a.cc $core/status/a.h
-  expect_arrows_red layers $plugin/rules/a.cc $plugin/{api,host,loop,preflight}/a.h $plugin/settings.h
-  expect_arrows_red layers $plugin/host/a.cc $plugin/{api,loop,preflight}/a.h $plugin/settings.h
-  expect_arrows_red layers $plugin/api/a.cc $plugin/{host,loop,preflight}/a.h $plugin/settings.h
-  expect_arrows_red layers $plugin/loop/a.cc $plugin/preflight/a.h
-  expect_arrows_red layers $plugin/preflight/a.cc $plugin/{api,loop}/a.h
+  expect_arrows_red layers $plugin/rules/a.cc $plugin/{api,host,loop,preflight,process}/a.h $plugin/settings.h
+  expect_arrows_red layers $plugin/host/a.cc $plugin/{api,loop,preflight,process}/a.h $plugin/settings.h
+  expect_arrows_red layers $plugin/api/a.cc $plugin/{host,loop,preflight,process}/a.h $plugin/settings.h
+  expect_arrows_red layers $plugin/loop/a.cc $plugin/{preflight,process}/a.h $plugin/host/file_disk.h pkg/base/subprocess.h
+  expect_red layers $plugin/loop/a.cc '#include <thread>\n'
+  expect_arrows_red layers $plugin/process/a.cc $plugin/preflight/a.h
+  expect_arrows_red layers $plugin/preflight/a.cc $plugin/{api,loop,process}/a.h
   expect_chain green . pass plan status status/conditions status/explanation rules rules/membership model
   expect_chain red . pass plan status status/conditions status/explanation rules rules/membership model model/below
   expect_chain red model model/below model

@@ -27,6 +27,7 @@ base::Result<void> CheckpointFile::Save(Checkpoint next) {
   TRY(CheckReadable(text, next));
   TRY(disk_.WriteCheckpoint(text));
   resumed_ = {.from = Resumed::From::kThisBoot, .checkpoint = std::move(next)};
+  ++saves_;
   return {};
 }
 

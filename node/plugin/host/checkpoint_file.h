@@ -1,6 +1,7 @@
 // The checkpoint on disk, and its lock.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <utility>
@@ -32,6 +33,10 @@ class CheckpointFile {
   // Replaces the checkpoint, on disk first. The file stays if a plugin could not read the next one.
   // REQUIRES: locked.
   base::Result<void> Save(Checkpoint next);
+  // Returns how often it was saved.
+  std::uint64_t saves() const { return saves_; }
+  // Replaces the reason why the file is unreadable by the one why it is not rebuilt yet.
+  void SetTrouble(const std::string& why) { resumed_.why = why; }
 
  private:
   base::Result<void> ReadIfChanged();
@@ -40,6 +45,7 @@ class CheckpointFile {
   const std::string boot_id_;
   const std::function<decltype(Resume)> resume_;
   Resumed resumed_;
+  std::uint64_t saves_ = 0;
 };
 
 }  // namespace plugin

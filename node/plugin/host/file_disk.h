@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "node/plugin/host/node_disk.h"
@@ -18,8 +17,6 @@ namespace plugin {
 // A larger checkpoint is unreadable. One of cdom has twice kStatusesMax at most: claims that are
 // prepared are in it twice. The reference driver's has all of each claim's status.
 inline constexpr std::size_t kCheckpointBytesMax = std::size_t{32} << 20U;
-// The last checkpoint in which an entry was damaged, as it was.
-inline constexpr std::string_view kCopyOfDamaged = "checkpoint.damaged.json";
 
 struct DiskPaths {
   std::string folder = {};  // The plugin's.

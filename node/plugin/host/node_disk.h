@@ -14,6 +14,9 @@
 
 namespace plugin {
 
+// File with the last checkpoint in which an entry was damaged, as it was.
+inline constexpr std::string_view kCopyOfDamaged = "checkpoint.damaged.json";
+
 class NodeDisk {
  public:
   virtual ~NodeDisk() = default;

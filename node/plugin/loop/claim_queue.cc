@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "node/cdi/files.h"
+#include "node/plugin/api/api_calls.h"
 #include "pkg/base/overload.h"
 #include "pkg/json/utf8.h"
 
@@ -50,8 +51,8 @@ ClaimQueue::BatchCall::BatchCall(std::size_t claims, std::stop_token token, kube
 void ClaimQueue::Add(Operation operation, const std::vector<kubelet::ClaimName>& claims,
                      std::stop_token cancelled, kubelet::Done done) {
   if (claims.empty()) return done({});
-  const auto batch = std::make_shared<BatchCall>(claims.size(), std::move(cancelled),
-                                                 std::move(done), [this] { state_.tasks.Wake(); });
+  const auto batch =
+      std::make_shared<BatchCall>(claims.size(), std::move(cancelled), std::move(done), wake_);
   const TimePoint now = state_.clock.Now();
   for (const kubelet::ClaimName& claim : claims) {
     state_.metrics.Began(operation);
@@ -74,30 +75,23 @@ void ClaimQueue::Add(Operation operation, const std::vector<kubelet::ClaimName>&
 }
 
 TimePoint ClaimQueue::Turn() {
-  RestoreLost();
   const bool has_claims = !state_.checkpoint_file.checkpoint().claims.empty();
   TimePoint until = has_claims ? look_next_ : TimePoint::max();
-  const std::uint64_t saves = state_.saves;
+  const std::uint64_t saves = state_.checkpoint_file.saves();
   readiness_.BeginTurn();
-  LookAtDriver();
+  files_.clear();
   for (ClaimRequest& request : requests_) {
     if (!request.is_answered) until = std::min(until, Advance(request));
   }
   std::erase_if(requests_,
                 [](const ClaimRequest& request) { return request.is_answered && !request.asking; });
-  return state_.saves == saves ? until : state_.clock.Now();
+  return state_.checkpoint_file.saves() == saves ? until : state_.clock.Now();
 }
 
-void ClaimQueue::LookAtDriver() {
-  const bool prepares = std::ranges::any_of(requests_, [](const ClaimRequest& request) {
+bool ClaimQueue::Prepares() const {
+  return std::ranges::any_of(requests_, [](const ClaimRequest& request) {
     return request.operation == Operation::kPrepare && !request.is_answered;
   });
-  if (!prepares) return;
-  has_driver_spec_ = state_.HasDriverSpec();
-  other_driver_.clear();
-  if (!state_.host || !state_.NoticeOtherDriver()) return;
-  other_driver_ = "NVIDIA's driver has changed, reading it again" +
-                  (state_.host_trouble.empty() ? "" : ": " + state_.host_trouble);
 }
 
 void ClaimQueue::RestoreLost() {
@@ -107,7 +101,7 @@ void ClaimQueue::RestoreLost() {
   // As it is now: an older instance may write it, too.
   if (auto locked = state_.checkpoint_file.Lock(); !locked) return;
   state_.checkpoint_file.Unlock();
-  if (state_.is_superseded() || state_.is_rebuilding()) return;
+  if (state_.instances.is_superseded() || state_.is_rebuilding()) return;
   for (const auto& [uid, entry] : state_.checkpoint_file.checkpoint().claims) {
     const bool is_asked = std::ranges::any_of(
         requests_, [&](const ClaimRequest& request) { return request.name.uid == uid; });
@@ -125,10 +119,10 @@ void ClaimQueue::RestoreLost() {
 bool ClaimQueue::HasLost(const std::string& uid, const CheckpointClaim& entry) const {
   const bool is_known = cdi::IsFileSafe(uid) && !entry.name.empty() && !entry.ns.empty();
   if (entry.state != ClaimState::kCompleted || !is_known) return false;
-  if (NamesCdiDevices(entry) && !state_.disk->HasSpec(uid)) return true;
+  if (NamesCdiDevices(entry) && !state_.disk.HasSpec(uid)) return true;
   const auto use = UseOf(entry);
   return use && use->type == DeviceType::kDaemon && IsUid(use->domain) &&
-         !state_.disk->HasFolder(use->domain);
+         !state_.disk.HasFolder(use->domain);
 }
 
 void ClaimQueue::AnswerAll(const std::string& error) {
@@ -157,6 +151,7 @@ TimePoint ClaimQueue::Advance(ClaimRequest& request) {
     ClaimStep step = Decide(request, observed);
     const Result<void> done = Execute(request, step);
     state_.checkpoint_file.Unlock();
+    if (!std::holds_alternative<WaitForChange>(step)) files_.clear();
     if (!done) {
       Fail(request, done.error());
       continue;
@@ -188,9 +183,9 @@ ClaimStep ClaimQueue::Decide(const ClaimRequest& request, const NodeObservation&
   const std::string& uid = request.name.uid;
   const Checkpoint& checkpoint = state_.checkpoint_file.checkpoint();
   if (request.operation == Operation::kUnprepare) {
-    return state_.rules.unprepare(state_.self, uid, checkpoint, observed);
+    return state_.rules.unprepare(state_.host.self, uid, checkpoint, observed);
   }
-  return state_.rules.prepare(state_.self, uid, request.claim ? &*request.claim : nullptr,
+  return state_.rules.prepare(state_.host.self, uid, request.claim ? &*request.claim : nullptr,
                               checkpoint, observed);
 }
 
@@ -198,37 +193,36 @@ bool ClaimQueue::KeepsLabel(const ClaimRequest& request) const {
   const auto& claims = state_.checkpoint_file.checkpoint().claims;
   const auto it = claims.find(request.name.uid);
   const auto use = it == claims.end() ? std::nullopt : UseOf(it->second);
-  const bool has_label =
-      use && use->type == DeviceType::kChannel && state_.node && state_.node->domain == use->domain;
+  const bool has_label = use && use->type == DeviceType::kChannel && state_.node.node() &&
+                         state_.node.node()->domain == use->domain;
   // A younger instance may have prepared another claim of the domain since. It removes the label
   // itself when no claim needs it.
-  return has_label && (state_.IsAlive(use->domain) || state_.is_superseded());
+  return has_label && (state_.IsAlive(use->domain) || state_.instances.is_superseded());
 }
 
-NodeObservation ClaimQueue::Observe(const ClaimRequest& request) const {
-  NodeObservation observed = {.no_host = state_.host ? "" : state_.host_trouble,
-                              .other_driver = other_driver_,
+NodeObservation ClaimQueue::Observe(const ClaimRequest& request) {
+  NodeObservation observed = {.no_host = state_.host.host ? "" : state_.host.trouble,
+                              .other_driver = state_.host.other_driver,
                               .is_restore = request.restores,
-                              .node_read = state_.node && !state_.node_writing,
-                              .has_elder = state_.has_elder(),
+                              .node_read = state_.node.MayChange(),
+                              .has_elder = state_.instances.has_elder(),
                               .is_withdrawn = request.is_withdrawn(),
                               .called = request.called,
                               .since = request.since,
                               .now = state_.clock.Now()};
   if (state_.is_rebuilding()) {
-    const std::string& trouble = state_.rebuild_trouble;
-    observed.rebuilding = "the checkpoint is rebuilt from claims: " +
-                          (trouble.empty() ? state_.checkpoint_file.resumed().why : trouble);
+    observed.rebuilding =
+        "the checkpoint is rebuilt from claims: " + state_.checkpoint_file.resumed().why;
     return observed;
   }
   observed.keeps_label = request.operation == Operation::kUnprepare && KeepsLabel(request);
-  if (observed.node_read) observed.node_domain = state_.node->domain;
-  const auto spec = state_.disk->ReadSpec(request.name.uid);
-  // An unreadable file exists, and must be replaced.
-  observed.has_spec = !spec || *spec;
-  if (spec) observed.spec = *spec;
+  if (observed.node_read) observed.node_domain = state_.node.node()->domain;
+  const FilesSeen& files = FilesOf(request);
+  observed.has_spec = files.has_spec;
+  observed.spec = files.spec;
+  observed.has_folder = files.has_folder;
+  observed.has_driver_spec = state_.host.has_driver_spec;
   const Wanted* wanted = request.wanted();
-  ObserveDaemonFiles(request, observed);
   if (wanted == nullptr || state_.api == nullptr) return observed;
   const std::string& domain = wanted->config.domain;
   if (const auto known = state_.api->domains().Find(domain)) {
@@ -240,24 +234,31 @@ NodeObservation ClaimQueue::Observe(const ClaimRequest& request) const {
   return observed;
 }
 
-// What a daemon's claim names besides its own CDI file.
-void ClaimQueue::ObserveDaemonFiles(const ClaimRequest& request, NodeObservation& observed) const {
+const ClaimQueue::FilesSeen& ClaimQueue::FilesOf(const ClaimRequest& request) {
+  const auto [seen, is_new] = files_.try_emplace(request.name.uid);
+  FilesSeen& files = seen->second;
+  if (!is_new) return files;
+  const auto spec = state_.disk.ReadSpec(request.name.uid);
+  // An unreadable file exists, and must be replaced.
+  files.has_spec = !spec || *spec;
+  if (spec) files.spec = *spec;
   const auto& claims = state_.checkpoint_file.checkpoint().claims;
   const auto it = claims.find(request.name.uid);
   std::optional<Use> use = it == claims.end() ? std::nullopt : UseOf(it->second);
   if (const Wanted* wanted = request.wanted()) {
     use = Use{.type = wanted->name.type, .domain = wanted->config.domain};
   }
-  if (!use || use->type != DeviceType::kDaemon || !IsUid(use->domain)) return;
-  observed.has_driver_spec = has_driver_spec_;
-  observed.has_folder = state_.disk->HasFolder(use->domain);
+  const bool is_daemon = use && use->type == DeviceType::kDaemon && IsUid(use->domain);
+  files.has_folder = is_daemon && state_.disk.HasFolder(use->domain);
+  return files;
 }
 
 bool ClaimQueue::NeedsReadiness(const ClaimRequest& request,
                                 const NodeObservation& observed) const {
   const Wanted& wanted = *request.wanted();
-  const bool is_its_node = state_.self.host_managed || observed.node_domain == wanted.config.domain;
-  return wanted.name.type == DeviceType::kChannel && is_its_node && state_.host;
+  const bool is_its_node =
+      state_.host.self.host_managed || observed.node_domain == wanted.config.domain;
+  return wanted.name.type == DeviceType::kChannel && is_its_node && state_.host.host;
 }
 
 void ClaimQueue::FetchMissing(ClaimRequest& request, const NodeObservation& observed) {
@@ -279,7 +280,7 @@ void ClaimQueue::FetchClaimOf(ClaimRequest& request) {
   state_.api->Enqueue(PluginApi::Queue::kClaims, [this, &request, version,
                                                   key](http::Transport& transport) {
     auto claim = ReadClaim(transport, version, key, request.name.uid);
-    state_.tasks.Post([this, &request, claim = std::move(claim)] {
+    return [this, &request, claim = std::move(claim)] {
       request.asking = false;
       if (claim) {
         request.claim = *claim;
@@ -290,7 +291,7 @@ void ClaimQueue::FetchClaimOf(ClaimRequest& request) {
       const bool is_final = code == base::ErrorCode::kNotFound || code == base::ErrorCode::kInvalid;
       if (!is_final) return Fail(request, claim.error());
       if (!request.is_answered) Answer(request, {.error = claim.error().message});
-    });
+    };
   });
 }
 
@@ -299,12 +300,12 @@ void ClaimQueue::FetchClaimOf(ClaimRequest& request) {
 void ClaimQueue::FetchDomain(ClaimRequest& request, const std::string& domain) {
   request.asking = true;
   state_.api->Enqueue(PluginApi::Queue::kReads,
-                      [this, &request, domain, ns = request.name.ns](http::Transport& transport) {
+                      [&request, domain, ns = request.name.ns](http::Transport& transport) {
                         const auto found = ReadDomains(transport, ns);
-                        state_.tasks.Post([&request, domain, found] {
+                        return [&request, domain, found] {
                           request.asking = false;
                           request.domain_gone = found && !found->contains(domain);
-                        });
+                        };
                       });
 }
 
@@ -319,16 +320,16 @@ Result<void> ClaimQueue::Execute(ClaimRequest& request, const ClaimStep& step) {
       base::Overload{
           [&](const LabelNode& label) { return ChangeLabel(request, {.to = label.domain}); },
           [&](const UnlabelNode& label) { return ChangeLabel(request, {.from = label.domain}); },
-          [&](const CreateDomainFolder& create) { return state_.disk->MakeFolder(create.domain); },
-          [&](const WriteSpec& write) { return state_.disk->WriteSpec(uid, write.spec); },
-          [&](const RemoveSpec&) { return state_.disk->RemoveSpec(uid); },
+          [&](const CreateDomainFolder& create) { return state_.disk.MakeFolder(create.domain); },
+          [&](const WriteSpec& write) { return state_.disk.WriteSpec(uid, write.spec); },
+          [&](const RemoveSpec&) { return state_.disk.RemoveSpec(uid); },
           [&](const FetchClaim&) {
             FetchClaimOf(request);
             return Result<void>();
           },
           [&](const RemoveFromCheckpoint& removed) -> Result<void> {
             TRY(save([&](auto& claims) { claims.erase(uid); }));
-            if (removed.keeps_label) state_.label_kept_until = state_.clock.Now() + kLabelKept;
+            if (removed.keeps_label) state_.node.KeepLabelUntil(state_.clock.Now() + kLabelKept);
             return {};
           },
           [&](const CheckpointStarted&) {
@@ -347,7 +348,7 @@ Result<void> ClaimQueue::Execute(ClaimRequest& request, const ClaimStep& step) {
               entry.ns = request.name.ns;
               Abort(entry, aborted, state_.clock.Wall());
             }));
-            if (aborted.keeps_label) state_.label_kept_until = state_.clock.Now() + kLabelKept;
+            if (aborted.keeps_label) state_.node.KeepLabelUntil(state_.clock.Now() + kLabelKept);
             // In the words of NVIDIA's plugin, by which tools look for it. So are other lines with
             // the claim in the sentence.
             state_.logger.Info("Marked claim PrepareAborted in checkpoint: " + request.name.ns +
@@ -361,12 +362,13 @@ Result<void> ClaimQueue::Execute(ClaimRequest& request, const ClaimStep& step) {
 
 Result<void> ClaimQueue::ChangeLabel(ClaimRequest& request, LabelChange change) {
   request.asking = true;
-  state_.ChangeNodeLabel(std::move(change), [this, &request](const Result<void>& changed) {
-    request.asking = false;
-    if (!changed) return Fail(request, changed.error());
-    request.failed.clear();
-    request.backoff.Reset();
-  });
+  state_.node.ChangeLabel(*state_.api, std::move(change),
+                          [this, &request](const Result<void>& changed) {
+                            request.asking = false;
+                            if (!changed) return Fail(request, changed.error());
+                            request.failed.clear();
+                            request.backoff.Reset();
+                          });
   return {};
 }
 

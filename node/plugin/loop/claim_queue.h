@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -20,19 +21,25 @@ namespace plugin {
 
 class ClaimQueue {
  public:
-  ClaimQueue(PluginState& state, DomainReadiness& readiness)
-      : state_(state), readiness_(readiness) {}
+  // `wake` is called on any thread when the kubelet has cancelled a call.
+  ClaimQueue(PluginState& state, DomainReadiness& readiness, std::function<void()> wake)
+      : state_(state), readiness_(readiness), wake_(std::move(wake)) {}
 
   using Operation = Metrics::Operation;
   // `done` is called when every claim is answered. A call withdraws earlier calls for the opposite
   // operation of the same claim. It ends without a result once a stop of `cancelled` is requested.
   void Add(Operation operation, const std::vector<kubelet::ClaimName>& claims,
            std::stop_token cancelled, kubelet::Done done);
+  // Looks every 5 seconds for prepared claims whose files were lost, and prepares them again:
+  // containers may start again in place. Call it before Turn().
+  void RestoreLost();
   // Executes what is possible now. Returns when to call it again if nothing changes: at once if a
   // claim that waits may be able to continue.
   TimePoint Turn();
   // Answers every open claim with this error.
   void AnswerAll(const std::string& error);
+  // Returns whether a call to prepare a claim waits.
+  bool Prepares() const;
   // Returns whether a claim was unprepared since the last call.
   bool HasUnprepared() { return std::exchange(has_unprepared_, false); }
 
@@ -72,16 +79,19 @@ class ClaimQueue {
     const Wanted* wanted() const { return claim && claim->wanted ? &*claim->wanted : nullptr; }
   };
 
-  // Looks once a turn at what claims to prepare need of the driver.
-  void LookAtDriver();
-  // Prepares prepared claims again whose files were lost: containers may start again in place.
-  void RestoreLost();
   bool HasLost(const std::string& uid, const CheckpointClaim& entry) const;
   // Executes steps until the claim waits or is answered. Returns when to call it again.
   TimePoint Advance(ClaimRequest& request);
   ClaimStep Decide(const ClaimRequest& request, const NodeObservation& observed) const;
-  NodeObservation Observe(const ClaimRequest& request) const;
-  void ObserveDaemonFiles(const ClaimRequest& request, NodeObservation& observed) const;
+  NodeObservation Observe(const ClaimRequest& request);
+  // Files of a claim: its CDI file, and the folder of a daemon's domain.
+  struct FilesSeen {
+    bool has_spec = false;
+    std::optional<cdi::Spec> spec = {};
+    bool has_folder = false;
+  };
+  // Reads them once a turn.
+  const FilesSeen& FilesOf(const ClaimRequest& request);
   // Returns whether the label of the claim's domain may stay for a while after its unprepare.
   bool KeepsLabel(const ClaimRequest& request) const;
   // Returns whether the claim is for a channel that needs the domain to be ready here.
@@ -100,13 +110,13 @@ class ClaimQueue {
 
   PluginState& state_;
   DomainReadiness& readiness_;
+  const std::function<void()> wake_;
   // References stay valid until a request is answered and has nothing in flight.
   std::list<ClaimRequest> requests_;
   bool has_unprepared_ = false;
   TimePoint look_next_ = {};
-  // As of this turn, for claims to prepare.
-  bool has_driver_spec_ = false;   // The driver's CDI file is as it was written.
-  std::string other_driver_ = {};  // As in NodeObservation.
+  // By claim, as of this turn.
+  std::map<std::string, FilesSeen, std::less<>> files_ = {};
 };
 
 }  // namespace plugin

@@ -8,9 +8,9 @@
 #include <stop_token>
 
 #include "node/cdi/files.h"
-#include "node/plugin/api/api_client.h"
 #include "node/plugin/host/file_disk.h"
 #include "pkg/base/rfc3339.h"
+#include "pkg/base/system_random.h"
 #include "pkg/base/testing/manual_clock.h"
 #include "pkg/base/testing/wait_until.h"
 #include "pkg/http/testing/fake_credentials.h"
@@ -26,6 +26,14 @@ using Operation = ClaimQueue::Operation;
 constexpr const char* kUid = "73de0384-716f-480e-8caa-00bce7016114";
 constexpr const char* kDomain = "0c6b2f0e-7b1d-4f39-8a55-3f3d0a4a9e10";
 const kubelet::ClaimName kClaim = {.ns = "ns", .uid = kUid, .name = "c"};
+
+class NoHost final : public HostReader {
+  std::string DriverMark() const override { return {}; }
+  base::Result<std::string> InstallHook() override { return std::string(); }
+  bool HasHook(const std::string& /*path*/) const override { return true; }
+  base::Result<DriverRead> Read(const std::string& /*hook*/) override { return DriverRead(); }
+  bool IsImexReady(const std::stop_token& /*stop*/) override { return false; }
+};
 
 // A plugin on a node from which the API server cannot be reached.
 class ClaimQueueTest : public testing::Test {
@@ -48,11 +56,35 @@ class ClaimQueueTest : public testing::Test {
     queue_.reset();
     readiness_.reset();
     state_.reset();
-    state_.emplace(settings_, clock_, log_, tasks_, metrics_, "boot");
-    state_->self = {.node = "node-a", .folder = settings_.Folder()};
-    state_->host_trouble = "the fabric still forms";
-    readiness_.emplace(*state_);
-    queue_.emplace(*state_, *readiness_);
+    disk_.emplace(DiskPaths{.folder = settings_.Folder(),
+                            .cdi_folder = settings_.cdi_folder,
+                            .config_template = settings_.config_template});
+    state_.emplace(settings_, clock_, log_, metrics_, "boot", *disk_, Rules(),
+                   Instances{.is_superseded = [this] { return is_superseded_; },
+                             .has_elder = [this] { return has_elder_; }},
+                   host_);
+    readiness_.emplace(*state_, no_host_, tasks_, [] { return nullptr; });
+    queue_.emplace(*state_, *readiness_, [this] { tasks_.Wake(); });
+  }
+  TimePoint Turn() {
+    queue_->RestoreLost();
+    return queue_->Turn();
+  }
+  void SetNode(const std::string& domain) {
+    state_->node = NodeView(
+        "node-a", api::Node{.meta = {.uid = "n", .resource_version = "5"}, .domain = domain});
+  }
+  // Returns a connection to the server. Its tasks run in Turn() of a test that waits for them.
+  std::unique_ptr<PluginApi> Connect(const std::string& url) {
+    kube::ClientConfig config = {.endpoint = {.url = url},
+                                 .credentials = std::make_unique<http::testing::FakeCredentials>()};
+    auto api = std::make_unique<PluginApi>(
+        std::make_unique<kube::ThreadedApiSession>(std::move(config), kProgram, clock_, no_log_,
+                                                   PluginApi::kQueues),
+        "node-a", clock_, [] { return std::make_unique<base::SystemRandom>(); }, no_log_, tasks_,
+        [this] { tasks_.Wake(); });
+    state_->api = api.get();
+    return api;
   }
   // What was noted by a plugin that ended since.
   void Note(DeviceType type, const std::vector<std::string>& cdi_ids) {
@@ -98,6 +130,12 @@ class ClaimQueueTest : public testing::Test {
   kube::RecordingLogger log_;
   base::TaskQueue tasks_;
   Metrics metrics_{"node-a"};
+  kube::NoLog no_log_;
+  bool is_superseded_ = false;
+  bool has_elder_ = false;
+  HostView host_ = {.self = {.node = "node-a"}, .trouble = "the fabric still forms"};
+  NoHost no_host_;
+  std::optional<FileDisk> disk_;
   std::optional<PluginState> state_;
   std::optional<DomainReadiness> readiness_;
   std::optional<ClaimQueue> queue_;
@@ -108,7 +146,7 @@ TEST_F(ClaimQueueTest, H4_WhatWasPreparedIsAnsweredWhileTheApiServerIsAway) {
   Note(DeviceType::kChannel, {"k=1"});
   PutSpec();
   Ask(Operation::kPrepare);
-  static_cast<void>(queue_->Turn());
+  static_cast<void>(Turn());
   ASSERT_TRUE(answers_);
   EXPECT_EQ(answers_->at(kUid).error, "");
   EXPECT_EQ(answers_->at(kUid).devices,
@@ -119,7 +157,7 @@ TEST_F(ClaimQueueTest, H4_WhatWasPreparedIsAnsweredWhileTheApiServerIsAway) {
 TEST_F(ClaimQueueTest, WithoutItsFileWhatWasPreparedIsNotHandedOut) {
   Note(DeviceType::kChannel, {"k=1"});
   Ask(Operation::kPrepare);
-  static_cast<void>(queue_->Turn());
+  static_cast<void>(Turn());
   EXPECT_FALSE(answers_);
 }
 
@@ -129,15 +167,13 @@ TEST_F(ClaimQueueTest, REV4_P11_PreparedDaemon_IsAnsweredOnceAllItsFilesExist) {
   Note(DeviceType::kDaemon, {"k8s.compute-domain.nvidia.com/device=all", "k=1"});
   PutSpec();
   Ask(Operation::kPrepare);
-  static_cast<void>(queue_->Turn());
+  static_cast<void>(Turn());
   EXPECT_FALSE(answers_);
-  ASSERT_TRUE(cdi::ReplaceFile(
-      settings_.cdi_folder, std::string(cdi::kBaseFile),
-      cdi::Render({.kind = std::string(cdi::kBaseKind), .devices = {{.name = "all"}}})));
-  static_cast<void>(queue_->Turn());
+  host_.has_driver_spec = true;
+  static_cast<void>(Turn());
   ASSERT_TRUE(answers_);
   EXPECT_EQ(answers_->at(kUid).error, "");
-  EXPECT_TRUE(state_->disk->HasFolder(kDomain));
+  EXPECT_TRUE(disk_->HasFolder(kDomain));
 }
 
 TEST_F(ClaimQueueTest, REV4_P11_LostFolderOfAPreparedDaemon_ComesBackThoughNobodyAsks) {
@@ -145,52 +181,52 @@ TEST_F(ClaimQueueTest, REV4_P11_LostFolderOfAPreparedDaemon_ComesBackThoughNobod
   std::ofstream(settings_.config_template) << "A=1\n";
   Note(DeviceType::kDaemon, {"k=1"});
   PutSpec();
-  static_cast<void>(queue_->Turn());
-  ASSERT_TRUE(state_->disk->HasFolder(kDomain));
+  static_cast<void>(Turn());
+  ASSERT_TRUE(disk_->HasFolder(kDomain));
   fs::remove_all(settings_.Folder() + "/domains");
-  ASSERT_FALSE(state_->disk->HasFolder(kDomain));
-  EXPECT_LE(queue_->Turn(), clock_.Now() + std::chrono::seconds(5));
+  ASSERT_FALSE(disk_->HasFolder(kDomain));
+  EXPECT_LE(Turn(), clock_.Now() + std::chrono::seconds(5));
   clock_.Advance(std::chrono::seconds(5));
-  static_cast<void>(queue_->Turn());
-  EXPECT_TRUE(state_->disk->HasFolder(kDomain));
+  static_cast<void>(Turn());
+  EXPECT_TRUE(disk_->HasFolder(kDomain));
   EXPECT_EQ(log_.Count("Restored the files of a claim"), 2U);
   clock_.Advance(std::chrono::seconds(5));
-  static_cast<void>(queue_->Turn());
+  static_cast<void>(Turn());
   EXPECT_EQ(log_.Count("Restored the files of a claim"), 2U) << "all are there";
 }
 
 TEST_F(ClaimQueueTest, REV4_P11_LostFileThatCannotBeMade_IsTriedAgainAfterAMinute) {
   Note(DeviceType::kChannel, {"k=1"});
-  static_cast<void>(queue_->Turn());
+  static_cast<void>(Turn());
   clock_.Advance(std::chrono::seconds(40));
-  static_cast<void>(queue_->Turn());
+  static_cast<void>(Turn());
   EXPECT_EQ(log_.Count("Restoring the files of a claim failed claim=ns/c"), 1U);
-  EXPECT_EQ(queue_->Turn(), clock_.Now() + std::chrono::minutes(1));
+  EXPECT_EQ(Turn(), clock_.Now() + std::chrono::minutes(1));
 }
 
 TEST_F(ClaimQueueTest, REV4_P11_ClaimThatIsTakenBackIsNotRestored) {
   Note(DeviceType::kDaemon, {"k=1"});
-  static_cast<void>(queue_->Turn());
+  static_cast<void>(Turn());
   Ask(Operation::kUnprepare);
-  static_cast<void>(queue_->Turn());
+  static_cast<void>(Turn());
   ASSERT_TRUE(answers_);
   EXPECT_EQ(answers_->at(kUid).error, "");
   clock_.Advance(std::chrono::minutes(2));
-  static_cast<void>(queue_->Turn());
+  static_cast<void>(Turn());
   EXPECT_TRUE(state_->checkpoint_file.checkpoint().claims.empty());
   EXPECT_FALSE(HasSpec());
 }
 
 TEST_F(ClaimQueueTest, H9_WhatItWaitsForIsAnsweredAt40Seconds) {
   Ask(Operation::kPrepare);
-  const TimePoint until = queue_->Turn();
+  const TimePoint until = Turn();
   EXPECT_FALSE(answers_);
   EXPECT_EQ(until, clock_.Now() + std::chrono::seconds(40));
   clock_.Advance(std::chrono::milliseconds(39'999));
-  static_cast<void>(queue_->Turn());
+  static_cast<void>(Turn());
   EXPECT_FALSE(answers_);
   clock_.Advance(std::chrono::milliseconds(1));
-  static_cast<void>(queue_->Turn());
+  static_cast<void>(Turn());
   ASSERT_TRUE(answers_);
   EXPECT_EQ(Cause(answers_->at(kUid).error), "the claim cannot be read");
 }
@@ -199,7 +235,7 @@ TEST_F(ClaimQueueTest, ADaemonsClaimIsTakenBackWhileTheApiServerIsAway) {
   Note(DeviceType::kDaemon, {"k=1"});
   PutSpec();
   Ask(Operation::kUnprepare);
-  static_cast<void>(queue_->Turn());
+  static_cast<void>(Turn());
   ASSERT_TRUE(answers_);
   EXPECT_EQ(answers_->at(kUid).error, "");
   EXPECT_FALSE(HasSpec());
@@ -213,13 +249,13 @@ TEST_F(ClaimQueueTest, UnprepareOfAStartedClaim_AndOfAnAbortedOne_IsLoggedInNvid
   ASSERT_TRUE(state_->Save({.claims = {{kUid, {.name = "c", .ns = "ns"}}}, .boot_id = "boot"}));
   state_->checkpoint_file.Unlock();
   Ask(Operation::kUnprepare);
-  static_cast<void>(queue_->Turn());
+  static_cast<void>(Turn());
   EXPECT_EQ(
       log_.Count("Marked claim PrepareAborted in checkpoint: " + kClaim.ns + "/" + kClaim.name),
       1U);
   EXPECT_EQ(log_.Count("Unprepare noop"), 0U);
   Ask(Operation::kUnprepare);
-  static_cast<void>(queue_->Turn());
+  static_cast<void>(Turn());
   EXPECT_EQ(
       log_.Count("Unprepare noop: claim in PrepareAborted state: " + kClaim.ns + "/" + kClaim.name),
       1U);
@@ -229,10 +265,10 @@ TEST_F(ClaimQueueTest, REV3_N1_UnprepareEndsAPrepareThatWaits) {
   std::optional<kubelet::Answers> first;
   queue_->Add(Operation::kPrepare, {kClaim}, {},
               [&first](const kubelet::Answers& answers) { first = answers; });
-  static_cast<void>(queue_->Turn());
+  static_cast<void>(Turn());
   EXPECT_FALSE(first);
   Ask(Operation::kUnprepare);
-  static_cast<void>(queue_->Turn());
+  static_cast<void>(Turn());
   ASSERT_TRUE(first);
   EXPECT_EQ(Cause(first->at(kUid).error), "the kubelet has cancelled the call");
   ASSERT_TRUE(answers_);
@@ -242,28 +278,28 @@ TEST_F(ClaimQueueTest, REV3_N1_UnprepareEndsAPrepareThatWaits) {
 TEST_F(ClaimQueueTest, REV3_N1_CancelledCallEndsItsClaims) {
   std::stop_source kubelet;
   Ask(Operation::kPrepare, {kClaim}, kubelet.get_token());
-  static_cast<void>(queue_->Turn());
+  static_cast<void>(Turn());
   EXPECT_FALSE(answers_);
   kubelet.request_stop();
   EXPECT_TRUE(tasks_.Wait(std::chrono::hours(1)).empty()) << "it wakes the deciding thread";
-  static_cast<void>(queue_->Turn());
+  static_cast<void>(Turn());
   ASSERT_TRUE(answers_);
   EXPECT_EQ(Cause(answers_->at(kUid).error), "the kubelet has cancelled the call");
   // Two pods may share a claim: another prepare of it goes on.
   Ask(Operation::kPrepare);
-  static_cast<void>(queue_->Turn());
+  static_cast<void>(Turn());
   std::optional<kubelet::Answers> other;
   queue_->Add(Operation::kPrepare, {kClaim}, {},
               [&other](const kubelet::Answers& answers) { other = answers; });
-  static_cast<void>(queue_->Turn());
+  static_cast<void>(Turn());
   EXPECT_FALSE(answers_);
 }
 
 TEST_F(ClaimQueueTest, REV4_Y10_UnknownClaim_LeavesAMarkForAnOlderInstance) {
   for (const bool has_elder : {false, true}) {
-    state_->has_elder = [=] { return has_elder; };
+    has_elder_ = has_elder;
     Ask(Operation::kUnprepare);
-    static_cast<void>(queue_->Turn());
+    static_cast<void>(Turn());
     ASSERT_TRUE(answers_);
     EXPECT_EQ(answers_->at(kUid).error, "");
     EXPECT_EQ(state_->checkpoint_file.checkpoint().claims.contains(kUid), has_elder);
@@ -278,9 +314,9 @@ TEST_F(ClaimQueueTest, REV3_N5_PassThatFreedSomethingIsFollowedByAnotherAtOnce) 
   Note(DeviceType::kDaemon, {"k=1"});
   PutSpec();
   Ask(Operation::kUnprepare);
-  EXPECT_EQ(queue_->Turn(), clock_.Now());
+  EXPECT_EQ(Turn(), clock_.Now());
   ASSERT_TRUE(answers_);
-  EXPECT_EQ(queue_->Turn(), TimePoint::max());
+  EXPECT_EQ(Turn(), TimePoint::max());
 }
 
 // Its label would stay, and nobody would take it away.
@@ -290,21 +326,21 @@ TEST_F(ClaimQueueTest, WhatTheDiskDoesNotTakeIsToldWithTheFileAndSucceedsOnceItD
   const std::string half = settings_.Folder() + "/.checkpoint.json.cdom-half";
   fs::create_directories(half + "/in-the-way");
   Ask(Operation::kUnprepare);
-  EXPECT_LE(queue_->Turn(), clock_.Now() + std::chrono::seconds(2));
+  EXPECT_LE(Turn(), clock_.Now() + std::chrono::seconds(2));
   clock_.Advance(std::chrono::milliseconds(39'999));
-  EXPECT_LE(queue_->Turn(), clock_.Now() + std::chrono::seconds(2));
+  EXPECT_LE(Turn(), clock_.Now() + std::chrono::seconds(2));
   EXPECT_FALSE(answers_);
   clock_.Advance(std::chrono::milliseconds(1));
-  static_cast<void>(queue_->Turn());
+  static_cast<void>(Turn());
   ASSERT_TRUE(answers_);
   EXPECT_EQ(Cause(answers_->at(kUid).error), "open " + half + ": File exists");
   // Of a thing that goes on failing there is one line.
   EXPECT_EQ(log_.Count("Processing a claim failed, will retry"), 1U);
   Ask(Operation::kUnprepare);
-  static_cast<void>(queue_->Turn());
+  static_cast<void>(Turn());
   fs::remove_all(half);
   clock_.Advance(std::chrono::seconds(2));
-  static_cast<void>(queue_->Turn());
+  static_cast<void>(Turn());
   ASSERT_TRUE(answers_);
   EXPECT_EQ(answers_->at(kUid).error, "");
 }
@@ -313,39 +349,29 @@ TEST_F(ClaimQueueTest, AChannelsClaimIsNotForgottenWhileTheNodeCannotBeRead) {
   Note(DeviceType::kChannel, {"k=1"});
   PutSpec();
   Ask(Operation::kUnprepare);
-  static_cast<void>(queue_->Turn());
+  static_cast<void>(Turn());
   EXPECT_FALSE(answers_);
   EXPECT_TRUE(state_->checkpoint_file.checkpoint().claims.contains(kUid));
-  state_->node = api::Node{.meta = {.uid = "u", .resource_version = "1"}};
-  state_->node_writing = true;
-  static_cast<void>(queue_->Turn());
-  EXPECT_FALSE(answers_);
-  state_->node_writing = false;
-  static_cast<void>(queue_->Turn());
+  SetNode("");
+  static_cast<void>(Turn());
   ASSERT_TRUE(answers_);
   EXPECT_EQ(answers_->at(kUid).error, "");
 }
 
 // A rolling update: the younger instance may have prepared another claim of the domain.
 TEST_F(ClaimQueueTest, REV3_N14_SupersededInstanceTakesNoLabelOff) {
-  kube::NoLog no_log;
   for (const bool is_superseded : {false, true}) {
     Note(DeviceType::kChannel, {});
-    state_->is_superseded = [=] { return is_superseded; };
-    state_->node = api::Node{.meta = {.uid = "n", .resource_version = "5"}, .domain = kDomain};
-    kube::ClientConfig config = {.endpoint = {.url = "http://127.0.0.1:1"},
-                                 .credentials = std::make_unique<http::testing::FakeCredentials>()};
-    state_->api = std::make_unique<PluginApiClient>(std::move(config), settings_.node, clock_,
-                                                    no_log, [this] { tasks_.Wake(); });
+    is_superseded_ = is_superseded;
+    SetNode(kDomain);
+    const auto api = Connect("http://127.0.0.1:1");
     Ask(Operation::kUnprepare);
-    static_cast<void>(queue_->Turn());
-    state_->api.reset();  // Its threads use the others.
+    static_cast<void>(Turn());
     EXPECT_EQ(answers_.has_value(), is_superseded) << "else it waits for the API server";
   }
 }
 
 TEST_F(ClaimQueueTest, ApiServerThatIsTooBusy_IsAskedAgainWhenItSays) {
-  kube::NoLog no_log;
   http::testing::RawServer server([](http::testing::RawServer::Connection& connection) {
     for (auto request = connection.ReadRequest(); !request.empty();
          request = connection.ReadRequest()) {
@@ -353,20 +379,16 @@ TEST_F(ClaimQueueTest, ApiServerThatIsTooBusy_IsAskedAgainWhenItSays) {
     }
   });
   Note(DeviceType::kChannel, {});
-  state_->node = api::Node{.meta = {.uid = "n", .resource_version = "5"}, .domain = kDomain};
-  kube::ClientConfig config = {.endpoint = {.url = server.url()},
-                               .credentials = std::make_unique<http::testing::FakeCredentials>()};
-  state_->api = std::make_unique<PluginApiClient>(std::move(config), settings_.node, clock_, no_log,
-                                                  [this] { tasks_.Wake(); });
+  SetNode(kDomain);
+  const auto api = Connect(server.url());
   Ask(Operation::kUnprepare);
-  static_cast<void>(queue_->Turn());
+  static_cast<void>(Turn());
   while (log_.Count("Processing a claim failed") == 0) {
     for (const auto& task : tasks_.Wait(base::kHangs)) task();
   }
-  static_cast<void>(queue_->Turn());
+  static_cast<void>(Turn());
   clock_.Advance(std::chrono::seconds(5));  // When it looks after its files.
-  EXPECT_EQ(queue_->Turn(), clock_.Now() + std::chrono::seconds(2));
-  state_->api.reset();  // Its threads use the others.
+  EXPECT_EQ(Turn(), clock_.Now() + std::chrono::seconds(2));
 }
 
 TEST_F(ClaimQueueTest, H8_NothingIsDecidedByACheckpointThatCannotBeRead) {
@@ -374,11 +396,11 @@ TEST_F(ClaimQueueTest, H8_NothingIsDecidedByACheckpointThatCannotBeRead) {
   PutSpec();
   Start();
   Ask(Operation::kUnprepare);
-  static_cast<void>(queue_->Turn());
+  static_cast<void>(Turn());
   EXPECT_FALSE(answers_);
   EXPECT_TRUE(HasSpec());
   clock_.Advance(kAnswerAfter);
-  static_cast<void>(queue_->Turn());
+  static_cast<void>(Turn());
   ASSERT_TRUE(answers_);
   EXPECT_NE(answers_->at(kUid).error.find("checkpoint is rebuilt from claims"), std::string::npos);
 }
@@ -388,11 +410,11 @@ TEST_F(ClaimQueueTest, AnotherInstanceThatIsAtWorkIsWaitedFor) {
   CheckpointFile other(same, "boot");
   ASSERT_TRUE(other.Lock());
   Ask(Operation::kUnprepare);
-  EXPECT_LT(queue_->Turn(), clock_.Now() + std::chrono::seconds(1));
+  EXPECT_LT(Turn(), clock_.Now() + std::chrono::seconds(1));
   EXPECT_FALSE(answers_);
   other.Unlock();
   clock_.Advance(std::chrono::seconds(1));
-  static_cast<void>(queue_->Turn());
+  static_cast<void>(Turn());
   ASSERT_TRUE(answers_);
   EXPECT_EQ(answers_->at(kUid).error, "");
 }
@@ -403,10 +425,10 @@ TEST_F(ClaimQueueTest, ARequestIsAnsweredWhenItsLastClaimIs) {
   kubelet::ClaimName second = kClaim;
   second.uid = "another";
   Ask(Operation::kPrepare, {kClaim, second});
-  static_cast<void>(queue_->Turn());
+  static_cast<void>(Turn());
   EXPECT_FALSE(answers_);
   clock_.Advance(kAnswerAfter);
-  static_cast<void>(queue_->Turn());
+  static_cast<void>(Turn());
   ASSERT_TRUE(answers_);
   EXPECT_EQ(answers_->at(kUid).error, "");
   EXPECT_NE(answers_->at("another").error, "");
@@ -431,17 +453,17 @@ TEST_F(ClaimQueueTest, H15_AnAnsweredClaimIsARequestOrAnErrorAndEachCountsOnce) 
   };
   Note(DeviceType::kChannel, {"k=1"});
   Ask(Operation::kPrepare);
-  static_cast<void>(queue_->Turn());
+  static_cast<void>(Turn());
   clock_.Advance(std::chrono::seconds(39));
-  static_cast<void>(queue_->Turn());
+  static_cast<void>(Turn());
   EXPECT_EQ(counted("nvidia_dra_requests_total"), 0);
   clock_.Advance(std::chrono::seconds(1));
-  static_cast<void>(queue_->Turn());
+  static_cast<void>(Turn());
   EXPECT_EQ(counted("nvidia_dra_requests_total"), 0);
   EXPECT_EQ(counted("nvidia_dra_node_prepare_errors_total"), 1);
   PutSpec();
   Ask(Operation::kPrepare);
-  static_cast<void>(queue_->Turn());
+  static_cast<void>(Turn());
   EXPECT_EQ(counted("nvidia_dra_requests_total"), 1);
   EXPECT_EQ(counted("nvidia_dra_node_prepare_errors_total"), 1);
 }

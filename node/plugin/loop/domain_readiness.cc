@@ -3,35 +3,31 @@
 #include <algorithm>
 
 #include "controller/api/names.h"
-#include "node/plugin/host/base_spec.h"
-#include "pkg/base/subprocess.h"
-#include "pkg/base/text.h"
+#include "node/plugin/api/api_calls.h"
 
 namespace plugin {
 
 constexpr base::BackoffPolicy kBackoff = {.first = std::chrono::milliseconds(250),
                                           .most = std::chrono::seconds(2)};
 constexpr std::chrono::milliseconds kHostPause{1'000};
-constexpr std::chrono::seconds kHostTime{5};
-constexpr std::size_t kHostOutputMax = 4096;
 
 bool DomainReadiness::IsReady(const std::string& domain) const {
-  if (state_.self.host_managed) return polled_ && !IsOld();
+  if (state_.host.self.host_managed) return polled_ && !IsOld();
   if (IsKnownReady(domain)) return true;
-  if (state_.self.clique.empty()) return false;
+  if (state_.host.self.clique.empty()) return false;
   if (const auto is_ready = state_.api->IsReadyIn(CliqueKey(domain))) return *is_ready;
   return domain_ == domain && polled_ && !IsOld();
 }
 
 void DomainReadiness::Fetch(const std::string& domain) {
-  if (state_.self.host_managed) return PollHost();
+  if (state_.host.self.host_managed) return PollHost();
   if (domain_ != domain) {
     domain_ = domain;
     backoff_.Reset();
     poll_next_ = {};
     polled_ = false;
   }
-  if (IsKnownReady(domain) || state_.self.clique.empty()) return;
+  if (IsKnownReady(domain) || state_.host.self.clique.empty()) return;
   if (!state_.api->WatchClique(CliqueKey(domain))) PollClique(domain);
 }
 
@@ -41,7 +37,7 @@ bool DomainReadiness::IsKnownReady(const std::string& domain) const {
 }
 
 kube::ObjectKey DomainReadiness::CliqueKey(const std::string& domain) const {
-  return {.ns = state_.settings.ns, .name = api::CliqueName(domain, state_.self.clique)};
+  return {.ns = state_.settings.ns, .name = api::CliqueName(domain, state_.host.self.clique)};
 }
 
 bool DomainReadiness::IsOld() const {
@@ -65,27 +61,20 @@ void DomainReadiness::PollClique(const std::string& domain) {
   state_.api->Enqueue(PluginApi::Queue::kReads,
                       [this, key = CliqueKey(domain), domain](http::Transport& transport) {
                         const auto is_ready = ReadIsReady(transport, key, state_.settings.node);
-                        state_.tasks.Post([this, domain, is_ready] {
+                        return [this, domain, is_ready] {
                           polling_ = false;
                           if (domain == domain_) polled_ = is_ready.value_or(false);
                           poll_next_ = state_.clock.Now() + backoff_.Next(kBackoff);
-                        });
+                        };
                       });
 }
 
 void DomainReadiness::PollHost() {
   if (!BeginPoll(poll_next_)) return;
-  if (imex_poller_ == nullptr) imex_poller_ = std::make_unique<base::SerialExecutor>();
+  if (imex_poller_ == nullptr) imex_poller_ = start_poller_();
   imex_poller_->Post([this](const std::stop_token& stop) {
-    const base::Program program = {.path = "/usr/sbin/chroot",
-                                   .arguments = {state_.settings.driver_root, "nvidia-imex-ctl",
-                                                 "-q", "--u=" + state_.settings.imex_socket},
-                                   .environment = {"PATH=" + ProgramPath()}};
-    const auto end = base::RunProgram(
-        program, {.time = kHostTime, .output_bytes_max = kHostOutputMax}, state_.clock, stop);
-    const bool is_ready = end && end->how == base::ProgramEnd::How::kExited && end->status == 0 &&
-                          base::Trim(end->output) == "READY";
-    state_.tasks.Post([this, is_ready] {
+    const bool is_ready = reader_.IsImexReady(stop);
+    tasks_.Post([this, is_ready] {
       polling_ = false;
       polled_ = is_ready;
       poll_next_ = state_.clock.Now() + kHostPause;

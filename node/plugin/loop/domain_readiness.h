@@ -3,20 +3,28 @@
 // Used by the deciding thread.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
+#include "node/plugin/host/host_reader.h"
 #include "node/plugin/loop/plugin_state.h"
 #include "pkg/base/backoff.h"
 #include "pkg/base/serial_executor.h"
+#include "pkg/base/task_queue.h"
 
 namespace plugin {
 
+using StartExecutor = std::function<std::unique_ptr<base::Executor>()>;
+
 class DomainReadiness {
  public:
-  explicit DomainReadiness(PluginState& state) : state_(state) {}
+  // `tasks` is the deciding thread's. `start_poller` is called if the host runs IMEX.
+  DomainReadiness(PluginState& state, HostReader& reader, base::TaskQueue& tasks,
+                  StartExecutor start_poller)
+      : state_(state), reader_(reader), tasks_(tasks), start_poller_(std::move(start_poller)) {}
 
-  // Returns the cached answer. REQUIRES, here and below: `state.host` and `state.api`.
+  // Returns the cached answer. REQUIRES, here and below: the host is read, and `state.api` is set.
   bool IsReady(const std::string& domain) const;
   // Keeps the answer for a claim that waits for the domain fresh: watches the domain's clique, or
   // polls it if watching is forbidden. If the host runs IMEX, polls that instead.
@@ -37,6 +45,9 @@ class DomainReadiness {
   void PollHost();
 
   PluginState& state_;
+  HostReader& reader_;
+  base::TaskQueue& tasks_;
+  const StartExecutor start_poller_;
   std::string domain_ = {};  // Domain of the last Fetch().
   TimePoint requeue_at_ = TimePoint::max();
   // Polling of a clique that the plugin may not watch, or of the host's IMEX.
@@ -45,7 +56,7 @@ class DomainReadiness {
   bool polling_ = false;
   bool polled_ = false;  // The last answer.
   // Polls the host's IMEX. Null until that is asked for.
-  std::unique_ptr<base::SerialExecutor> imex_poller_ = {};
+  std::unique_ptr<base::Executor> imex_poller_ = {};
 };
 
 }  // namespace plugin

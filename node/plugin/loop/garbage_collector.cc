@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "node/plugin/api/api_calls.h"
 #include "pkg/kube/client/patch_by_put.h"
 
 namespace plugin {
@@ -36,15 +37,17 @@ base::Error WithAdvice(base::Error error, const std::string& ns) {
 void GarbageCollector::CheckForGarbage() {
   if (!MayBegin()) return;
   // The deletion of a domain waits until its labels are removed.
-  const bool is_label_kept = state_.label_kept_until != TimePoint();
-  if (is_label_kept && !state_.IsAlive(state_.node->domain)) {
-    state_.label_kept_until = state_.clock.Now();
+  const bool is_label_kept = state_.node.label_kept_until() != TimePoint();
+  if (is_label_kept && !state_.IsAlive(state_.node.node()->domain)) {
+    state_.node.KeepLabelUntil(state_.clock.Now());
   }
   const auto residue = FindResidue();
   if (!residue) return;
   if (HasUnknownDomains(*residue)) CollectSoon(lists_.next());
   const GarbagePlan garbage = Find(*residue);
   if (!garbage.relabel.empty()) CollectSoon(relabels_.next());
+  // An unprepare that knew an older state of the node left it.
+  if (garbage.unlabel) CollectSoon(unlabels_.next());
   if (garbage.has_aborted) CollectSoon(state_.clock.Now() + kAbortedFor + kSoon);
 }
 
@@ -54,17 +57,15 @@ void GarbageCollector::CollectSoon(TimePoint least) {
 
 // Returns whether everything that it needs has been read.
 bool GarbageCollector::MayBegin() const {
-  return state_.api != nullptr && state_.api->domains().has_read() && state_.api->slices() &&
-         state_.node && !state_.node_writing && !asking_;
+  return state_.MayLabel() && state_.api->domains().has_read() && state_.api->slices() && !asking_;
 }
 
 TimePoint GarbageCollector::Turn() {
   const TimePoint now = state_.clock.Now();
-  const bool is_label_kept = state_.label_kept_until != TimePoint();
-  const bool is_label_due = is_label_kept && now >= state_.label_kept_until;
-  if (now < next_ && !is_label_due) {
-    return is_label_kept ? std::min(next_, state_.label_kept_until) : next_;
-  }
+  const TimePoint kept_until = state_.node.label_kept_until();
+  const bool is_label_kept = kept_until != TimePoint();
+  const bool is_label_due = is_label_kept && now >= kept_until;
+  if (now < next_ && !is_label_due) return is_label_kept ? std::min(next_, kept_until) : next_;
   if (!MayBegin()) return TimePoint::max();
   if (auto locked = state_.checkpoint_file.Lock(); !locked) {
     next_ = now + kLockPause;
@@ -72,11 +73,11 @@ TimePoint GarbageCollector::Turn() {
   }
   state_.checkpoint_file.Unlock();
   if (state_.is_rebuilding()) {
-    if (state_.host) Rebuild();
+    if (state_.host.host) Rebuild();
     return TimePoint::max();
   }
   next_ = now + kPeriod;
-  if (is_label_due) state_.label_kept_until = {};
+  if (is_label_due) state_.node.KeepLabelUntil({});
   const auto residue = FindResidue();
   if (!residue) {
     TryLater(residue.error());
@@ -89,21 +90,21 @@ TimePoint GarbageCollector::Turn() {
 }
 
 Result<NodeResidue> GarbageCollector::FindResidue() const {
-  NodeResidue residue = {.specs = TRY(state_.disk->Specs()),
-                         .folders = TRY(state_.disk->Folders()),
-                         .node_domain = state_.node->domain,
+  NodeResidue residue = {.specs = TRY(state_.disk.Specs()),
+                         .folders = TRY(state_.disk.Folders()),
+                         .node_domain = state_.node.node()->domain,
                          .now = state_.clock.Wall()};
   for (const std::string& domain : UsedDomains(state_.checkpoint_file.checkpoint())) {
     if (state_.IsAlive(domain)) residue.domains_alive.insert(domain);
   }
   const bool is_held =
-      state_.clock.Now() < state_.label_kept_until && state_.IsAlive(residue.node_domain);
-  residue.keeps_label = is_held || state_.is_superseded();
+      state_.clock.Now() < state_.node.label_kept_until() && state_.IsAlive(residue.node_domain);
+  residue.keeps_label = is_held || state_.instances.is_superseded();
   return residue;
 }
 
 GarbagePlan GarbageCollector::Find(const NodeResidue& residue) const {
-  return state_.rules.find_garbage(state_.self, state_.checkpoint_file.checkpoint(), residue);
+  return state_.rules.find_garbage(state_.host.self, state_.checkpoint_file.checkpoint(), residue);
 }
 
 bool GarbageCollector::HasUnknownDomains(const NodeResidue& residue) const {
@@ -120,7 +121,7 @@ void GarbageCollector::CheckDomains(std::vector<std::string> folders) {
   state_.api->Enqueue(PluginApi::Queue::kReads,
                       [this, folders = std::move(folders)](http::Transport& transport) {
                         auto found = ReadDomains(transport, "");
-                        state_.tasks.Post([this, folders, found = std::move(found)] {
+                        return [this, folders, found = std::move(found)] {
                           asking_ = false;
                           if (!found) return TryLater(found.error());
                           std::set<std::string> gone;
@@ -129,7 +130,7 @@ void GarbageCollector::CheckDomains(std::vector<std::string> folders) {
                           }
                           lists_.Count(state_.clock.Now());
                           CollectGarbage(std::move(gone));
-                        });
+                        };
                       });
 }
 
@@ -153,10 +154,13 @@ void GarbageCollector::CollectGarbage(std::set<std::string> domains_gone) {
   if (!garbage.relabel.empty()) return PutLabelBack(garbage.relabel);
   if (!garbage.unlabel) return;
   const std::string domain = residue->node_domain;
-  state_.ChangeNodeLabel({.from = domain}, [this, domain](const Result<void>& changed) {
-    if (!changed) return TryLater(changed.error());
-    state_.logger.Info("Removed the node's label, because no claim needs it", {{"uid", domain}});
-  });
+  unlabels_.Count(state_.clock.Now());
+  state_.node.ChangeLabel(
+      *state_.api, {.from = domain}, [this, domain](const Result<void>& changed) {
+        if (!changed) return TryLater(changed.error());
+        state_.logger.Info("Removed the node's label, because no claim needs it",
+                           {{"uid", domain}});
+      });
 }
 
 // Another instance, a person or a controller removed the label. Without it the domain's daemon ends
@@ -167,18 +171,18 @@ void GarbageCollector::PutLabelBack(const std::string& domain) {
   relabels_.Count(now);
   state_.logger.Info("The node lost its label under a prepared claim, setting it again",
                      {{"uid", domain}});
-  state_.ChangeNodeLabel({.to = domain}, [this](const Result<void>& changed) {
+  state_.node.ChangeLabel(*state_.api, {.to = domain}, [this](const Result<void>& changed) {
     if (!changed) TryLater(changed.error());
   });
 }
 
 Result<void> GarbageCollector::Remove(const GarbagePlan& garbage) {
   for (const std::string& uid : garbage.remove_specs) {
-    TRY(state_.disk->RemoveSpec(uid));
+    TRY(state_.disk.RemoveSpec(uid));
     state_.logger.Info("Deleted a CDI file of a claim that is not prepared", {{"uid", uid}});
   }
   for (const std::string& domain : garbage.remove_folders) {
-    TRY(state_.disk->RemoveFolder(domain));
+    TRY(state_.disk.RemoveFolder(domain));
     state_.logger.Info("Deleted the folder of a deleted domain", {{"uid", domain}});
   }
   if (garbage.forget.empty()) return {};
@@ -195,7 +199,9 @@ void GarbageCollector::LookUpClaim(const std::string& uid) {
   state_.api->Enqueue(PluginApi::Queue::kReads, [this, claim, version](http::Transport& transport) {
     const auto exists =
         ClaimExists(transport, version, {.ns = claim.ns, .name = claim.name}, claim.uid);
-    if (exists) state_.tasks.Post([this, claim, exists = *exists] { OnLookUp(claim, exists); });
+    return [this, claim, exists] {
+      if (exists) OnLookUp(claim, *exists);
+    };
   });
 }
 
@@ -226,25 +232,25 @@ void GarbageCollector::Rebuild() {
   const SliceApi version = state_.api->dra_version();
   state_.api->Enqueue(PluginApi::Queue::kReads, [this, version](http::Transport& transport) {
     auto claims = ReadClaimsOf(transport, version, state_.settings.node);
-    state_.tasks.Post([this, claims = std::move(claims)] {
+    return [this, claims = std::move(claims)] {
       asking_ = false;
       if (!claims) {
         const base::Error error = WithAdvice(claims.error(), state_.settings.ns);
-        state_.rebuild_trouble = error.message;
+        state_.checkpoint_file.SetTrouble(error.message);
         return TryLater(error);
       }
       const auto residue = FindResidue();
       if (!residue) return TryLater(residue.error());
       if (auto locked = state_.checkpoint_file.Lock(); !locked) return TryLater(locked.error());
       const auto saved =
-          state_.Save(state_.rules.rebuild(state_.self, state_.boot_id, *claims, *residue));
+          state_.Save(state_.rules.rebuild(state_.host.self, state_.boot_id, *claims, *residue));
       state_.checkpoint_file.Unlock();
       if (!saved) return TryLater(saved.error());
       next_ = {};
       state_.logger.Info(
           "The checkpoint could not be read and is rebuilt from claims",
           {{"claims", std::to_string(state_.checkpoint_file.checkpoint().claims.size())}});
-    });
+    };
   });
 }
 

@@ -27,8 +27,8 @@ class GarbageCollector {
   // Collects if it is due. Returns when to call it again if nothing changes.
   TimePoint Turn();
   // Schedules a collection if it finds garbage: the folder of a domain that is not in the cache and
-  // that no claim uses, a lost label of a node with claims, or an aborted entry. Call it after an
-  // unprepare, and when a cache has changed.
+  // that no claim uses, a lost label of a node with claims, a label that none needs, or an aborted
+  // entry. Call it after an unprepare, and when a cache has changed.
   void CheckForGarbage();
 
  private:
@@ -56,6 +56,7 @@ class GarbageCollector {
   // Limits for lists of all domains that find nothing to remove, and for labels that do not stay.
   RepeatLimit lists_{{.first = std::chrono::seconds(10), .most = std::chrono::minutes(10)}};
   RepeatLimit relabels_{{.first = std::chrono::seconds(10), .most = std::chrono::minutes(10)}};
+  RepeatLimit unlabels_{{.first = std::chrono::seconds(10), .most = std::chrono::minutes(10)}};
   // By UID, the prepared claims that a live read did not find, and since when.
   std::map<std::string, TimePoint> missing_;
 };

@@ -15,7 +15,8 @@
 #include <string_view>
 #include <vector>
 
-#include "node/plugin/api/api_client.h"
+#include "node/plugin/host/file_disk.h"
+#include "pkg/base/system_random.h"
 #include "pkg/base/testing/manual_clock.h"
 #include "pkg/base/testing/wait_until.h"
 #include "pkg/http/testing/fake_credentials.h"
@@ -46,16 +47,21 @@ class GarbageCollectorTest : public testing::Test {
     settings_.cdi_folder = folder_ + "/cdi";
     fs::create_directories(FolderOf(kStray));
     fs::create_directories(settings_.cdi_folder);
-    state_.emplace(settings_, time_, log_, tasks_, metrics_, "boot");
-    state_->self = {.node = "node-a", .folder = settings_.Folder()};
+    disk_.emplace(DiskPaths{.folder = settings_.Folder(), .cdi_folder = settings_.cdi_folder});
+    state_.emplace(settings_, time_, log_, metrics_, "boot", *disk_, Rules(),
+                   Instances{.is_superseded = [this] { return is_superseded_; }}, host_);
     kube::ClientConfig config = {.endpoint = {.url = server_.url()},
                                  .credentials = std::make_unique<http::testing::FakeCredentials>()};
-    state_->api = std::make_unique<PluginApiClient>(std::move(config), settings_.node, clock_, log_,
-                                                    [this] { tasks_.Wake(); });
+    api_ = std::make_unique<PluginApi>(
+        std::make_unique<kube::ThreadedApiSession>(std::move(config), kProgram, clock_, log_,
+                                                   PluginApi::kQueues),
+        settings_.node, clock_, [] { return std::make_unique<base::SystemRandom>(); }, log_, tasks_,
+        [this] { tasks_.Wake(); });
+    state_->api = api_.get();
     garbage_collector_.emplace(*state_, [this](const auto& claim) { taken_.push_back(claim); });
   }
   ~GarbageCollectorTest() override {
-    state_->api.reset();  // Its threads use the others.
+    api_.reset();  // Its threads use the others.
     std::error_code ignored;
     fs::remove_all(folder_, ignored);
   }
@@ -97,11 +103,19 @@ class GarbageCollectorTest : public testing::Test {
     ASSERT_TRUE(state_->Save({.claims = {{"gone", entry}}, .boot_id = "boot"}));
     state_->checkpoint_file.Unlock();
   }
+  void SetLabel() {
+    state_->node = NodeView(
+        "node-a", api::Node{.meta = {.uid = "n", .resource_version = "50"}, .domain = kStray});
+  }
+  void KeepLabelOfStray() {
+    SetLabel();
+    state_->node.KeepLabelUntil(time_.Now() + std::chrono::seconds(5));
+  }
   // Whether it becomes so.
   bool RunUntil(const std::function<bool(TimePoint next)>& is_so) {
     return base::WaitUntil([&] {
       for (const auto& task : tasks_.Wait(std::chrono::milliseconds(10))) task();
-      state_->LookAtNode();
+      state_->node.Update(*api_);
       return is_so(garbage_collector_->Turn());
     });
   }
@@ -126,7 +140,11 @@ class GarbageCollectorTest : public testing::Test {
   std::atomic<bool> may_list_claims_ = true;
   std::atomic<bool> has_stray_ = false;  // The server has its domain, and the cache has not.
   RawServer server_{[this](RawServer::Connection& connection) { Serve(connection); }};
+  bool is_superseded_ = false;
+  HostView host_ = {.self = {.node = "node-a"}};
+  std::optional<FileDisk> disk_;
   std::optional<PluginState> state_;
+  std::unique_ptr<PluginApi> api_;
   std::vector<kubelet::ClaimName> taken_;
   std::optional<GarbageCollector> garbage_collector_;
 };
@@ -192,14 +210,15 @@ TEST_F(GarbageCollectorTest, REV3_X15_UnreadableCheckpoint_WaitsForThePermission
   ASSERT_TRUE(state_->checkpoint_file.Lock());
   state_->checkpoint_file.Unlock();
   ASSERT_TRUE(state_->is_rebuilding());
-  state_->host = Host{};
+  host_.host = Host{};
   const TimePoint retry = time_.Now() + std::chrono::seconds(5);
   EXPECT_TRUE(RunUntil([&](TimePoint next) { return next == retry; }));
-  EXPECT_NE(state_->rebuild_trouble.find("clusterrolebinding cdom-kubelet-plugin-recovery "
-                                         "--clusterrole=cdom-kubelet-plugin-recovery "
-                                         "--serviceaccount=cdom-system:cdom-kubelet-plugin"),
+  EXPECT_NE(state_->checkpoint_file.resumed().why.find(
+                "clusterrolebinding cdom-kubelet-plugin-recovery "
+                "--clusterrole=cdom-kubelet-plugin-recovery "
+                "--serviceaccount=cdom-system:cdom-kubelet-plugin"),
             std::string::npos)
-      << state_->rebuild_trouble;
+      << state_->checkpoint_file.resumed().why;
   may_list_claims_ = true;
   time_.Advance(std::chrono::seconds(5));
   EXPECT_TRUE(RunUntil([&](TimePoint /*next*/) { return !state_->is_rebuilding(); }));
@@ -207,26 +226,39 @@ TEST_F(GarbageCollectorTest, REV3_X15_UnreadableCheckpoint_WaitsForThePermission
 
 TEST_F(GarbageCollectorTest, REV3_N6_LabelIsKeptNoLongerThanItsDomainLives) {
   ASSERT_TRUE(RunUntil([&](TimePoint /*next*/) { return !Has(kStray); }));
-  state_->node = api::Node{.meta = {.uid = "n", .resource_version = "5"}, .domain = kStray};
-  state_->label_kept_until = time_.Now() + std::chrono::seconds(5);
+  KeepLabelOfStray();
   garbage_collector_->CheckForGarbage();
   EXPECT_TRUE(RunUntil([&](TimePoint /*next*/) { return labels_ == 1; }));
 }
 
+// An unprepare that knew an older state of the node removes no label.
+TEST_F(GarbageCollectorTest, LabelThatTheWatchShowsLater_IsRemovedSoon) {
+  fs::remove_all(FolderOf(kStray));
+  ASSERT_TRUE(
+      RunUntil([&](TimePoint next) { return next == time_.Now() + std::chrono::minutes(10); }));
+  SetLabel();
+  garbage_collector_->CheckForGarbage();
+  EXPECT_EQ(garbage_collector_->Turn(), time_.Now() + std::chrono::seconds(1));
+  time_.Advance(std::chrono::seconds(1));
+  EXPECT_TRUE(RunUntil([&](TimePoint /*next*/) { return labels_ == 1; }));
+  SetLabel();
+  garbage_collector_->CheckForGarbage();
+  EXPECT_EQ(garbage_collector_->Turn(), time_.Now() + std::chrono::seconds(10))
+      << "another client sets it again and again";
+}
+
 TEST_F(GarbageCollectorTest, REV3_N14_SupersededInstanceLeavesTheLabelToTheYoungerOne) {
   ASSERT_TRUE(RunUntil([&](TimePoint /*next*/) { return !Has(kStray); }));
-  bool is_superseded = true;
-  state_->is_superseded = [&] { return is_superseded; };
-  state_->node = api::Node{.meta = {.uid = "n", .resource_version = "5"}, .domain = kStray};
-  state_->label_kept_until = time_.Now() + std::chrono::seconds(5);
+  is_superseded_ = true;
+  KeepLabelOfStray();
   garbage_collector_->CheckForGarbage();
   for (int turn = 0; turn < 3; ++turn) {  // The second would hear that the label is off.
     static_cast<void>(garbage_collector_->Turn());
-    EXPECT_FALSE(state_->node_writing);
+    EXPECT_TRUE(state_->node.MayChange());
     for (const auto& task : tasks_.Wait(std::chrono::milliseconds(100))) task();
   }
   EXPECT_EQ(labels_, 0);
-  is_superseded = false;
+  is_superseded_ = false;
   time_.Advance(std::chrono::minutes(10));
   EXPECT_TRUE(RunUntil([&](TimePoint /*next*/) { return labels_ == 1; }));
 }

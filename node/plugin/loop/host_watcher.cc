@@ -1,14 +1,10 @@
 #include "node/plugin/loop/host_watcher.h"
 
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "node/cdi/files.h"
 #include "node/nvml/fabric.h"
-#include "node/plugin/host/base_spec.h"
 #include "node/plugin/rules/claim_devices.h"
-#include "pkg/base/capabilities.h"
 #include "pkg/base/rfc3339.h"
 
 namespace plugin {
@@ -26,78 +22,51 @@ constexpr base::BackoffPolicy kSoon = {.first = std::chrono::seconds(2),
 constexpr base::BackoffPolicy kRetry = {.first = std::chrono::seconds(2),
                                         .most = std::chrono::minutes(1)};
 
-Result<HostWatcher::Read> HostWatcher::ReadAll(const Settings& settings, const HostPaths& paths,
-                                               const std::string& hook) {
-  // The mark is read first, so that a change during the other reads is noticed later.
-  Read read = {.mark = DriverMark(paths)};
-  read.host = TRY(ReadHost(
-      paths, {.strictness = settings.crash_on_fabric_errors ? nvml::Strictness::kAllAttached
-                                                            : nvml::Strictness::kOnlyAttached,
-              .daemons = !settings.host_managed,
-              .partitions = settings.partitions}));
-  const std::string& version = read.host.driver_version;
-  const DriverFiles files =
-      FindDriverFiles(settings.driver_root, version, settings.library_folders);
-  const std::string trouble = LibrariesTrouble(files, settings.driver_root, version);
-  if (!settings.host_managed && !trouble.empty()) {
-    return base::Fail(ErrorCode::kNotFound, trouble);
-  }
-  const int gpus = CountGpus(files);
-  if (!settings.host_managed && !read.host.clique.empty() && gpus < read.host.gpus) {
-    read.has_gpu = gpus > 0;
-    read.lacks = std::to_string(read.host.gpus - gpus) + " of " + std::to_string(read.host.gpus) +
-                 " GPUs have no device node, such as /dev/nvidia0, in the driver's root: "
-                 "nvidia-persistenced or nvidia-modprobe creates them";
-  }
-  read.base_spec = cdi::Render(BaseSpec(
-      files, {.host_root = settings.host_driver_root, .hook = hook, .driver_version = version}));
-  return read;
+bool HostWatcher::HasDriverSpec() const {
+  const auto text = state_.disk.ReadDriverSpec();
+  if (!text) return false;
+  return driver_spec_.empty() ? cdi::Parse(*text, std::string(cdi::kBaseFile)).has_value()
+                              : *text == driver_spec_;
 }
 
-void HostWatcher::Turn() {
+void HostWatcher::LookForOtherDriver() {
+  if (reader_.DriverMark() == driver_mark_) return view_.other_driver.clear();
+  view_.other_driver = "NVIDIA's driver has changed, reading it again" +
+                       (view_.trouble.empty() ? "" : ": " + view_.trouble);
+}
+
+void HostWatcher::Turn(bool is_needed) {
   const TimePoint now = state_.clock.Now();
+  view_.has_driver_spec = HasDriverSpec();
   // Containers that start again in place need the files of now, and no claim asks for them.
-  std::error_code ignored;
-  const bool is_own = hook_ && !hook_->empty() && state_.settings.hook.empty();
-  const bool has_lost_hook = is_own && !std::filesystem::exists(*hook_, ignored);
+  const bool has_lost_hook = hook_ && !hook_->empty() && !reader_.HasHook(*hook_);
   if (has_lost_hook) hook_.reset();
-  const bool is_lost = state_.host && (has_lost_hook || !state_.HasDriverSpec());
-  if (state_.host && !reading_ && now >= look_next_) {
+  const bool is_lost = view_.host && (has_lost_hook || !view_.has_driver_spec);
+  if (view_.host && (is_needed || now >= look_next_)) {
     look_next_ = now + kLookPeriod;
-    static_cast<void>(state_.NoticeOtherDriver());
+    LookForOtherDriver();
   }
   // A failed read is not repeated sooner because the host is outdated.
-  const bool is_outdated = (state_.is_host_outdated || is_lost) && said_.empty();
+  const bool is_outdated = (!view_.other_driver.empty() || is_lost) && said_.empty();
   if (reading_ || (now < next_ && !is_outdated)) return;
-  const Settings& settings = state_.settings;
   if (!hook_) {
-    auto copied = settings.hook.empty() ? CopyProgram(settings.Folder(), own_hook_)
-                                        : Result<std::string>(settings.hook);
-    const bool is_there = copied || copied.error().code == ErrorCode::kNotFound;
-    if (!is_there) {
-      base::Error error = copied.error();
-      error.code = ErrorCode::kUnavailable;
-      return Take(tl::unexpected(std::move(error)));
+    auto installed = reader_.InstallHook();
+    if (!installed) {
+      installed.error().code = ErrorCode::kUnavailable;
+      return Take(tl::unexpected(installed.error()));
     }
-    hook_ = copied.value_or("");
+    hook_ = *installed;
   }
   reading_ = true;
-  reader_->Post([this, &settings, paths = state_.host_paths(),
-                 hook = *hook_](const std::stop_token& /*stop*/) {
-    auto read = ReadAll(settings, paths, hook);
-    if (read && read->lacks.empty() && !settings.keeps_privileges) {
-      const auto dropped = base::KeepThreadCapabilities({});
-      if (!dropped)
-        state_.logger.Warning("Capabilities are kept", {{"err", dropped.error().message}});
-    }
-    state_.tasks.Post([this, read = std::move(read)] {
+  executor_.Post([this, hook = *hook_](const std::stop_token& /*stop*/) {
+    tasks_.Post([this, read = reader_.Read(hook)] {
       reading_ = false;
       Take(read);
     });
   });
 }
 
-void HostWatcher::Take(Result<Read> read) {
+void HostWatcher::Take(Result<DriverRead> read) {
   const TimePoint now = state_.clock.Now();
   if (!read || read->lacks.empty()) {
     gpus_lacked_since_.reset();
@@ -114,15 +83,15 @@ void HostWatcher::Take(Result<Read> read) {
     backoff_.Reset();
     said_.clear();
     const std::string trouble = is_whole ? "" : read->lacks + "; daemons get the other GPUs";
-    if (std::exchange(state_.host_trouble, trouble) != trouble && !is_whole) {
+    if (std::exchange(view_.trouble, trouble) != trouble && !is_whole) {
       state_.logger.Error("GPUs are missing", {{"err", trouble}});
     }
-    state_.device_error.reset();
-    state_.is_host_lost = false;
+    view_.device_error.reset();
+    view_.is_lost = false;
     return;
   }
   const base::Error& error = taken.error();
-  state_.host_trouble = error.message;
+  view_.trouble = error.message;
   if (said_ != error.message) backoff_.Reset();
   next_ = now + backoff_.Next(error.code == ErrorCode::kUnavailable ? kSoon : kRetry);
   if (!read) NoteError(is_of_fabric);
@@ -133,17 +102,17 @@ void HostWatcher::Take(Result<Read> read) {
 // A driver that was never read publishes nothing. One that is replaced is away for a moment.
 void HostWatcher::NoteError(bool is_of_fabric) {
   const TimePoint now = state_.clock.Now();
-  if (state_.host && !std::exchange(state_.is_host_lost, true)) lost_at_ = now;
-  const bool is_lost = state_.is_host_lost && now - lost_at_ >= kLostFor;
-  if (state_.device_error || (!is_of_fabric && !is_lost)) return;
-  state_.device_error =
+  if (view_.host && !std::exchange(view_.is_lost, true)) lost_at_ = now;
+  const bool is_lost = view_.is_lost && now - lost_at_ >= kLostFor;
+  if (view_.device_error || (!is_of_fabric && !is_lost)) return;
+  view_.device_error =
       DeviceError{.of = is_of_fabric ? DeviceError::Of::kFabric : DeviceError::Of::kDriver,
                   .since = base::FormatSeconds(state_.clock.Wall())};
 }
 
 // Daemons write their peers' names, which IMEX of an older driver looks up only once.
 void HostWatcher::LogDriver(const Host& host) {
-  if (state_.self.host_managed || host.clique.empty()) return;
+  if (view_.self.host_managed || host.clique.empty()) return;
   if (nvml::KnowsNames(host.driver_version)) {
     state_.logger.Info("The driver version validation found no problem",
                        {{"driver", host.driver_version}});
@@ -153,17 +122,18 @@ void HostWatcher::LogDriver(const Host& host) {
   }
 }
 
-Result<void> HostWatcher::TakeOver(const Read& read) {
+Result<void> HostWatcher::TakeOver(const DriverRead& read) {
   // Writes only a changed spec: a container runtime then reads all CDI specs again.
-  state_.driver_spec = read.base_spec;
-  if (!state_.HasDriverSpec()) {
-    TRY(state_.disk->WriteDriverSpec(read.base_spec));
+  driver_spec_ = read.base_spec;
+  if (!HasDriverSpec()) {
+    TRY(state_.disk.WriteDriverSpec(read.base_spec));
   }
-  state_.driver_mark = read.mark;
-  state_.is_host_outdated = false;
+  driver_mark_ = read.mark;
+  view_.other_driver.clear();
+  view_.has_driver_spec = true;
   // The fabric was lost. Channels that pods have depend on it, so the clique stays.
-  const bool keeps = read.host.clique.empty() && !state_.self.clique.empty();
-  if (!state_.host || *state_.host != read.host) {
+  const bool keeps = read.host.clique.empty() && !view_.self.clique.empty();
+  if (!view_.host || *view_.host != read.host) {
     state_.logger.Info(
         read.host.clique.empty() ? "Read the host" : "Read the host, identified fabric clique",
         {{"driver", read.host.driver_version},
@@ -171,21 +141,21 @@ Result<void> HostWatcher::TakeOver(const Read& read) {
          {"fabricHealth", read.host.fabric_health}});
     LogDriver(read.host);
   }
-  state_.host = read.host;
-  if (keeps) state_.host->clique = state_.self.clique;
-  state_.self.clique = state_.host->clique;
-  state_.self.channel_major = state_.host->channel_major;
-  state_.self.management = state_.host->management;
+  view_.host = read.host;
+  if (keeps) view_.host->clique = view_.self.clique;
+  view_.self.clique = view_.host->clique;
+  view_.self.channel_major = view_.host->channel_major;
+  view_.self.management = view_.host->management;
   return RenumberClaims();
 }
 
 Result<void> HostWatcher::RenumberClaims() {
-  for (const std::string& uid : TRY(state_.disk->Specs())) {
-    const auto spec = state_.disk->ReadSpec(uid);
+  for (const std::string& uid : TRY(state_.disk.Specs())) {
+    const auto spec = state_.disk.ReadSpec(uid);
     if (!spec || !*spec) continue;  // An unreadable file is replaced when its claim is prepared.
-    cdi::Spec numbered = WithDeviceNumbers(state_.self, **spec);
+    cdi::Spec numbered = WithDeviceNumbers(view_.self, **spec);
     if (numbered == **spec) continue;
-    TRY(state_.disk->WriteSpec(uid, numbered));
+    TRY(state_.disk.WriteSpec(uid, numbered));
     state_.logger.Info("Renumbered the devices of a claim", {{"uid", uid}});
   }
   return {};

@@ -3,53 +3,50 @@
 // It retries with back-off until it succeeds. Then it reads every 10 minutes, and when a claim
 // finds that the driver has changed. If GPUs have no device node after 2 minutes, it takes those
 // that have one, says so, and reads every minute. If the driver cannot be read for 2 minutes, no
-// more devices are allocated. Reads run on a separate thread. Used by the deciding thread.
+// more devices are allocated. Used by the deciding thread.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 
+#include "node/plugin/host/host_reader.h"
 #include "node/plugin/loop/plugin_state.h"
 #include "pkg/base/backoff.h"
 #include "pkg/base/serial_executor.h"
+#include "pkg/base/task_queue.h"
 
 namespace plugin {
 
 class HostWatcher {
  public:
-  // `reader` may have capabilities that the driver needs for its first read. After a complete read
-  // it drops all, unless the settings keep them.
-  explicit HostWatcher(
-      PluginState& state,
-      std::unique_ptr<base::SerialExecutor> reader = std::make_unique<base::SerialExecutor>(),
-      std::string own_hook = "/usr/bin/nvidia-cdi-hook")
-      : state_(state), own_hook_(std::move(own_hook)), reader_(std::move(reader)) {}
+  // Writes `view`. `executor` runs reads of `reader`, and `tasks` is the deciding thread's.
+  HostWatcher(PluginState& state, HostView& view, HostReader& reader, base::Executor& executor,
+              base::TaskQueue& tasks)
+      : state_(state), view_(view), reader_(reader), executor_(executor), tasks_(tasks) {}
 
-  void Turn();
+  // `is_needed` says that a claim waits for what the host has: then another driver is noticed at
+  // once.
+  void Turn(bool is_needed);
   TimePoint next() const { return reading_ ? TimePoint::max() : next_; }
 
  private:
-  struct Read {
-    std::string mark = {};
-    Host host = {};
-    std::string base_spec = {};
-    std::string lacks = {};  // Which GPUs have no device node. Empty if all have one.
-    bool has_gpu = true;     // At least one has, or none is needed.
-  };
-  static base::Result<Read> ReadAll(const Settings& settings, const HostPaths& paths,
-                                    const std::string& hook);
-  void Take(base::Result<Read> read);
+  bool HasDriverSpec() const;
+  void LookForOtherDriver();
+  void Take(base::Result<DriverRead> read);
   void NoteError(bool is_of_fabric);
   void LogDriver(const Host& host);
-  base::Result<void> TakeOver(const Read& read);
+  base::Result<void> TakeOver(const DriverRead& read);
   // Writes the device numbers of a driver that was loaded again into the CDI files of prepared
   // claims: their containers may start again in place.
   base::Result<void> RenumberClaims();
 
   PluginState& state_;
-  const std::string own_hook_;  // Of the image.
+  HostView& view_;
+  HostReader& reader_;
+  base::Executor& executor_;
+  base::TaskQueue& tasks_;
+  std::string driver_mark_ = {};  // Of the driver that was read.
+  std::string driver_spec_ = {};  // Text of the driver's CDI file. Empty until the host is read.
   TimePoint next_ = {};
   TimePoint look_next_ = {};  // For another driver.
   bool reading_ = false;
@@ -58,7 +55,6 @@ class HostWatcher {
   std::string said_ = {};
   std::optional<TimePoint> gpus_lacked_since_ = {};  // Device nodes of GPUs.
   base::Backoff backoff_;                            // For one error.
-  std::unique_ptr<base::SerialExecutor> reader_;     // Last: it uses the other members.
 };
 
 }  // namespace plugin

@@ -14,12 +14,13 @@ constexpr base::BackoffPolicy kBackoff = {.first = std::chrono::milliseconds(500
 constexpr std::chrono::seconds kSupersededPause{5};
 
 std::optional<ResourceSlice> SlicePublisher::Wanted() const {
-  if (!state_.node || (!state_.host && !state_.device_error)) return {};
+  const HostView& host = state_.host;
+  if (!state_.node.node() || (!host.host && !host.device_error)) return {};
   return ResourceSlice{.node = state_.settings.node,
-                       .node_uid = state_.node->meta.uid,
-                       .clique = state_.self.clique,
-                       .has_daemon = !state_.self.host_managed,
-                       .error = state_.device_error};
+                       .node_uid = state_.node.node()->meta.uid,
+                       .clique = host.self.clique,
+                       .has_daemon = !host.self.host_managed,
+                       .error = host.device_error};
 }
 
 bool SlicePublisher::IsThere(const std::vector<kube::ObjectMeta>& found, TimePoint now) {
@@ -48,7 +49,7 @@ TimePoint SlicePublisher::Turn() {
   }
   const bool is_rewrite = text == text_;
   if (is_rewrite && now < rewrites_.next()) return rewrites_.next();
-  if (state_.is_superseded()) return now + kSupersededPause;
+  if (state_.instances.is_superseded()) return now + kSupersededPause;
   if (is_rewrite) rewrites_.Count(now);
   Write(*wanted, std::move(text), *found);
   return TimePoint::max();
@@ -58,48 +59,49 @@ void SlicePublisher::Write(const ResourceSlice& slice, std::string text,
                            std::vector<kube::ObjectMeta> found) {
   writing_ = true;
   const SliceApi api = state_.api->dra_version();
-  state_.api->Enqueue(
-      PluginApi::Queue::kSlices, [this, slice, api, text = std::move(text),
-                                  found = std::move(found)](http::Transport& transport) {
-        const auto written = WriteSlice(transport, slice, api, found);
-        state_.tasks.Post([this, written, text] {
-          writing_ = false;
-          const TimePoint now = state_.clock.Now();
-          if (!written) {
-            next_ = now + backoff_.Next(kBackoff);
-            const std::string& error = written.error().message;
-            if (std::exchange(said_, error) != error) {
-              state_.logger.Error("Writing the ResourceSlice failed, will retry", {{"err", said_}});
-            }
-            return;
-          }
-          backoff_.Reset();
-          said_.clear();
-          text_ = text;
-          written_ = *written;
-          written_at_ = now;
-          was_seen_ = false;
-          if (written->holds) {
-            state_.logger.Info("Published the node's devices", {{"clique", state_.self.clique}});
-          } else {
-            state_.logger.Error(
-                "The node publishes no devices: the API server drops taints, and untainted devices "
-                "would be allocated. Kubernetes 1.36 keeps taints",
-                {{"err", state_.host_trouble}});
-          }
-        });
-      });
+  state_.api->Enqueue(PluginApi::Queue::kSlices, [this, slice, api, text = std::move(text),
+                                                  found = std::move(found)](
+                                                     http::Transport& transport) {
+    const auto written = WriteSlice(transport, slice, api, found);
+    return [this, written, text] {
+      writing_ = false;
+      const TimePoint now = state_.clock.Now();
+      if (!written) {
+        next_ = now + backoff_.Next(kBackoff);
+        const std::string& error = written.error().message;
+        if (std::exchange(said_, error) != error) {
+          state_.logger.Error("Writing the ResourceSlice failed, will retry", {{"err", said_}});
+        }
+        return;
+      }
+      backoff_.Reset();
+      said_.clear();
+      text_ = text;
+      written_ = *written;
+      written_at_ = now;
+      was_seen_ = false;
+      if (written->holds) {
+        state_.logger.Info("Published the node's devices", {{"clique", state_.host.self.clique}});
+      } else {
+        state_.logger.Error(
+            "The node publishes no devices: the API server drops taints, and untainted devices "
+            "would be allocated. Kubernetes 1.36 keeps taints",
+            {{"err", state_.host.trouble}});
+      }
+    };
+  });
 }
 
 void SlicePublisher::LabelClique() {
-  if (!state_.settings.labels_clique || !state_.host || !state_.node || state_.node_writing) return;
-  const std::string& clique = state_.host->clique;
+  if (!state_.settings.labels_clique || !state_.host.host || !state_.node.MayChange()) return;
+  const std::string& clique = state_.host.host->clique;
+  const std::string& labelled = state_.node.node()->clique;
   const TimePoint now = state_.clock.Now();
-  if (clique.empty() || state_.node->clique == clique || now < label_next_) return;
+  if (clique.empty() || labelled == clique || now < label_next_) return;
   label_next_ = now + kWatchTime;
-  if (state_.is_superseded()) return;
-  state_.ChangeNodeLabel(
-      {.which = LabelChange::Which::kClique, .from = state_.node->clique, .to = clique},
+  if (state_.instances.is_superseded()) return;
+  state_.node.ChangeLabel(
+      *state_.api, {.which = LabelChange::Which::kClique, .from = labelled, .to = clique},
       [this](const base::Result<void>& changed) {
         if (!changed) {
           state_.logger.Error("Writing the node's clique label failed, will retry",

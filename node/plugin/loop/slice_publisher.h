@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "node/plugin/api/api_calls.h"
 #include "node/plugin/loop/plugin_state.h"
 #include "node/plugin/loop/repeat_limit.h"
 #include "pkg/base/backoff.h"

@@ -9,7 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "node/plugin/api/api_client.h"
+#include "node/plugin/host/file_disk.h"
+#include "pkg/base/system_random.h"
 #include "pkg/base/testing/manual_clock.h"
 #include "pkg/base/testing/wait_until.h"
 #include "pkg/http/testing/fake_credentials.h"
@@ -105,17 +106,22 @@ class SlicePublisherTest : public testing::Test {
  protected:
   SlicePublisherTest() {
     settings_.node = "node-a";
-    state_.emplace(settings_, time_, log_, tasks_, metrics_, "boot");
-    state_->host = Host{.driver_version = "580.95.05"};
-    state_->node = api::Node{.meta = {.uid = "node-uid", .resource_version = "1"}};
+    state_.emplace(settings_, time_, log_, metrics_, "boot", disk_, Rules(),
+                   Instances{.is_superseded = [this] { return is_superseded_; }}, host_);
+    state_->node =
+        NodeView("node-a", api::Node{.meta = {.uid = "node-uid", .resource_version = "1"}});
     kube::ClientConfig config = {.endpoint = {.url = server_.url()},
                                  .credentials = std::make_unique<http::testing::FakeCredentials>()};
-    state_->api = std::make_unique<PluginApiClient>(std::move(config), settings_.node, clock_, log_,
-                                                    [this] { tasks_.Wake(); });
+    api_ = std::make_unique<PluginApi>(
+        std::make_unique<kube::ThreadedApiSession>(std::move(config), kProgram, clock_, log_,
+                                                   PluginApi::kQueues),
+        settings_.node, clock_, [] { return std::make_unique<base::SystemRandom>(); }, log_, tasks_,
+        [this] { tasks_.Wake(); });
+    state_->api = api_.get();
     publisher_.emplace(*state_);
   }
   ~SlicePublisherTest() override {
-    state_->api.reset();
+    api_.reset();
     slice_.End();
   }
   // Whether it becomes so.
@@ -134,7 +140,11 @@ class SlicePublisherTest : public testing::Test {
   Metrics metrics_{"node-a"};
   OneSlice slice_;
   RawServer server_{[this](RawServer::Connection& connection) { slice_.Serve(connection); }};
+  bool is_superseded_ = false;
+  const HostView host_ = {.self = {.node = "node-a"}, .host = Host{.driver_version = "580.95.05"}};
+  FileDisk disk_{{}};
   std::optional<PluginState> state_;
+  std::unique_ptr<PluginApi> api_;
   std::optional<SlicePublisher> publisher_;
 };
 
@@ -156,13 +166,12 @@ TEST_F(SlicePublisherTest, REV3_N3_SliceThatAnotherChangesIsRewrittenEverMoreRar
 
 TEST_F(SlicePublisherTest, REV3_N3_SupersededInstanceWritesNothing) {
   ASSERT_TRUE(RunUntil([&](TimePoint /*next*/) { return slice_.writes() == 1; }));
-  bool is_superseded = true;
-  state_->is_superseded = [&] { return is_superseded; };
+  is_superseded_ = true;
   slice_.Change();
   const TimePoint again = time_.Now() + std::chrono::seconds(5);
   ASSERT_TRUE(RunUntil([&](TimePoint next) { return next == again; }));
   EXPECT_EQ(slice_.writes(), 1);
-  is_superseded = false;
+  is_superseded_ = false;
   ASSERT_TRUE(RunUntil([&](TimePoint /*next*/) { return slice_.writes() == 2; }));
 }
 

@@ -1,5 +1,6 @@
 #include "pkg/kube/runtime/api_session.h"
 
+#include <thread>
 #include <utility>
 
 #include "pkg/base/version.h"
@@ -29,8 +30,9 @@ std::optional<ClientConfig> ConfigLoader::Poll(std::chrono::nanoseconds again) {
   return {};
 }
 
-ApiSession::ApiSession(ClientConfig config, std::string_view program, const base::Clock& clock,
-                       base::Logger& logger, std::size_t queues)
+ThreadedApiSession::ThreadedApiSession(ClientConfig config, std::string_view program,
+                                       const base::Clock& clock, base::Logger& logger,
+                                       std::size_t queues)
     : config_(std::move(config)),
       user_agent_(base::UserAgent(program)),
       clock_(clock),
@@ -45,22 +47,23 @@ ApiSession::ApiSession(ClientConfig config, std::string_view program, const base
   }
 }
 
-ApiSession::~ApiSession() { gate_.Close(std::chrono::milliseconds(0)); }
+ThreadedApiSession::~ThreadedApiSession() { gate_.Close(std::chrono::milliseconds(0)); }
 
-void ApiSession::Post(std::size_t queue, Task task) {
+void ThreadedApiSession::Post(std::size_t queue, Task task) {
   const Queue& to = queues_.at(queue);
   to.executor->Post([task = std::move(task), &transport = *to.transport](
                         const std::stop_token& /*stop*/) { task(transport); });
 }
 
-std::jthread ApiSession::Watch(std::initializer_list<Reflector*> reflectors,
-                               std::function<void()> on_turn) const {
-  return std::jthread([this, all = std::vector<Reflector*>(reflectors),
-                       on_turn = std::move(on_turn)](const std::stop_token& stop) {
-    WatchLoop loop(config_.endpoint, *config_.credentials, user_agent_, clock_, log_exchange_);
-    for (Reflector* reflector : all) loop.Add(*reflector);
-    loop.Run(stop, on_turn);
-  });
+ApiSession::WatchHandle ThreadedApiSession::Watch(std::vector<Reflector*> reflectors,
+                                                  std::function<void()> on_turn) {
+  return std::make_shared<std::jthread>(
+      [this, reflectors = std::move(reflectors),
+       on_turn = std::move(on_turn)](const std::stop_token& stop) {
+        WatchLoop loop(config_.endpoint, *config_.credentials, user_agent_, clock_, log_exchange_);
+        for (Reflector* reflector : reflectors) loop.Add(*reflector);
+        loop.Run(stop, on_turn);
+      });
 }
 
 }  // namespace kube

@@ -3,12 +3,10 @@
 
 #include <chrono>
 #include <functional>
-#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "pkg/base/clock.h"
@@ -51,31 +49,38 @@ class ConfigLoader {
   std::string error_ = {};
 };
 
-// Sends requests and watches with one configuration.
+// Sends requests and keeps watches, elsewhere than on the caller's thread.
 //
-// Each queue has its own connection and thread, and sends one request after the other. Post() and
-// Watch() are for one thread. The destructor abandons requests in flight, and drops the tasks that
-// wait.
-// Bound: as of base::TaskQueue.
+// For one thread. The destructor abandons requests in flight, and drops the tasks that wait.
 class ApiSession {
  public:
   // May block while a request runs.
   using Task = std::function<void(http::Transport& transport)>;
+  // Destroying the last copy ends the watch, and waits for that.
+  using WatchHandle = std::shared_ptr<void>;
 
+  virtual ~ApiSession() = default;
+  // Each queue sends one request after the other, and does not wait for another queue.
+  virtual void Post(std::size_t queue, Task task) = 0;
+  // Keeps the reflectors in sync. Calls `on_turn` after each turn, perhaps on another thread. The
+  // reflectors and the session outlive the handle.
+  virtual WatchHandle Watch(std::vector<Reflector*> reflectors, std::function<void()> on_turn) = 0;
+};
+
+// Over connections to the server of one configuration. Each queue and each watch has a thread.
+// Bound: as of base::TaskQueue.
+class ThreadedApiSession final : public ApiSession {
+ public:
   // `program` names this process in the API server's audit log. `clock` and `logger` outlive the
   // session.
-  ApiSession(ClientConfig config, std::string_view program, const base::Clock& clock,
-             base::Logger& logger, std::size_t queues);
-  ~ApiSession();
+  ThreadedApiSession(ClientConfig config, std::string_view program, const base::Clock& clock,
+                     base::Logger& logger, std::size_t queues);
+  ~ThreadedApiSession() override;
 
   const ClientConfig& config() const { return config_; }
 
-  void Post(std::size_t queue, Task task);
-
-  // Starts a thread that keeps the reflectors in sync until it is asked to stop. It calls `on_turn`
-  // after each turn. The reflectors and the session outlive the thread.
-  std::jthread Watch(std::initializer_list<Reflector*> reflectors,
-                     std::function<void()> on_turn) const;
+  void Post(std::size_t queue, Task task) override;
+  WatchHandle Watch(std::vector<Reflector*> reflectors, std::function<void()> on_turn) override;
 
  private:
   struct Queue {

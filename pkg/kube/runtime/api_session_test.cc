@@ -78,7 +78,7 @@ TEST(ApiSession, EachQueueSendsOneRequestAfterTheOther_AndQueuesDoNotWaitForEach
   RecordingLogger logger;
   std::atomic<int> done = 0;
   std::latch all(2);
-  ApiSession session(ConfigOf(server.url()), "test", clock, logger, 2);
+  ThreadedApiSession session(ConfigOf(server.url()), "test", clock, logger, 2);
   for (std::size_t queue = 0; queue < 2; ++queue) {
     session.Post(queue, [&](http::Transport& transport) {
       if (transport.Send({.path = "/version"})) ++done;
@@ -101,7 +101,7 @@ TEST(ApiSession, DestructorGivesUpARequestThatHangs_AndBeginsNoOther) {
   std::atomic<int> begun = 0;
   std::atomic<bool> failed = false;
   {
-    ApiSession session(ConfigOf(server.url()), "test", clock, logger, 1);
+    ThreadedApiSession session(ConfigOf(server.url()), "test", clock, logger, 1);
     session.Post(0, [&](http::Transport& transport) {
       ++begun;
       failed = !transport.Send({.path = "/version", .timeout = minutes(10)});

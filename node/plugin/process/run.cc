@@ -1,4 +1,4 @@
-#include "node/plugin/loop/run.h"
+#include "node/plugin/process/run.h"
 
 #include <algorithm>
 #include <atomic>
@@ -11,14 +11,10 @@
 #include "node/cdi/files.h"
 #include "node/kubelet/service.h"
 #include "node/plugin/host/file_disk.h"
-#include "node/plugin/loop/api_connection.h"
-#include "node/plugin/loop/claim_queue.h"
 #include "node/plugin/loop/device_health.h"
-#include "node/plugin/loop/domain_readiness.h"
-#include "node/plugin/loop/garbage_collector.h"
-#include "node/plugin/loop/host_watcher.h"
-#include "node/plugin/loop/plugin_state.h"
-#include "node/plugin/loop/slice_publisher.h"
+#include "node/plugin/loop/plugin_loop.h"
+#include "node/plugin/process/api_connection.h"
+#include "node/plugin/process/file_host_reader.h"
 #include "pkg/base/file.h"
 #include "pkg/kube/runtime/health_server.h"
 #include "pkg/kube/runtime/process_metrics.h"
@@ -31,8 +27,7 @@ using base::Result;
 
 constexpr std::size_t kBootIdMax = 128;
 constexpr std::chrono::milliseconds kLockPause{50};
-// The longest turn of a loop without work. After a much longer silence the loop hangs.
-constexpr std::chrono::seconds kTurnMost{5};
+// Without work a turn takes 5 s. After a much longer silence the loop hangs.
 constexpr std::chrono::seconds kSilenceMost{90};
 constexpr std::chrono::seconds kUnlabelTime{5};
 constexpr std::chrono::milliseconds kLastAnswers{10};
@@ -54,7 +49,7 @@ class KubeletRequestHandler final : public kubelet::Claims {
   KubeletRequestHandler(base::TaskQueue& tasks, const base::Clock& clock, base::Logger& logger)
       : tasks_(tasks), clock_(clock), logger_(logger), alive_(clock.Now()) {}
 
-  void Serve(ClaimQueue& claim_queue) { claim_queue_ = &claim_queue; }  // Must precede any call.
+  void Serve(PluginLoop& loop) { loop_ = &loop; }  // Must precede any call.
   void SayAlive() { alive_ = clock_.Now(); }
   void SetHealth(std::vector<kubelet::DeviceHealth> health) {
     health_.With([&](auto& known) { known = std::move(health); });
@@ -82,15 +77,14 @@ class KubeletRequestHandler final : public kubelet::Claims {
  private:
   void Post(Metrics::Operation operation, std::vector<kubelet::ClaimName> claims,
             std::stop_token cancelled, kubelet::Done done) {
-    tasks_.Post(
-        [this, operation, claims = std::move(claims), cancelled = std::move(cancelled),
-         done = std::move(done)] { claim_queue_->Add(operation, claims, cancelled, done); });
+    tasks_.Post([this, operation, claims = std::move(claims), cancelled = std::move(cancelled),
+                 done = std::move(done)] { loop_->Add(operation, claims, cancelled, done); });
   }
 
   base::TaskQueue& tasks_;
   const base::Clock& clock_;
   base::Logger& logger_;
-  ClaimQueue* claim_queue_ = nullptr;
+  PluginLoop* loop_ = nullptr;
   std::atomic<TimePoint> alive_;
   base::Guarded<std::vector<kubelet::DeviceHealth>> health_;
 };
@@ -131,29 +125,37 @@ class PluginProcess {
         clock_(frame.clock()),
         logger_(frame.logger()),
         tasks_(frame.tasks()),
-        state_{settings, clock_, logger_, tasks_, metrics, std::move(boot_id)},
-        readiness_(state_),
-        claim_queue_(state_, readiness_),
-        garbage_collector_(state_,
-                           [this](const kubelet::ClaimName& claim) {
-                             claim_queue_.Add(Metrics::Operation::kUnprepare, {claim}, {},
-                                              [this, claim](const kubelet::Answers& answers) {
-                                                LogTakenBack(claim, answers);
-                                              });
-                           }),
-        slice_publisher_(state_),
-        host_watcher_(state_, std::move(reader)),
+        disk_({.folder = settings.Folder(),
+               .cdi_folder = settings.cdi_folder,
+               .config_template = settings.config_template}),
+        host_(settings, clock_, logger_),
+        reader_(std::move(reader)),
+        loop_({.settings = settings,
+               .clock = clock_,
+               .logger = logger_,
+               .tasks = tasks_,
+               .metrics = metrics,
+               .disk = disk_,
+               .host = host_,
+               .executor = *reader_,
+               .start_poller = [] { return std::make_unique<base::SerialExecutor>(); },
+               .boot_id = std::move(boot_id),
+               .instances = {
+                   .is_superseded = [this] { return is_leaving_ || IsSuperseded(); },
+                   .has_elder = [this] { return service_ != nullptr && service_->HasElder(); }}}),
         request_handler_(tasks_, clock_, logger_),
         connection_(
-            state_, [&frame] { return frame.LoadConfig(); },
+            settings, clock_, logger_, tasks_, [&frame] { return frame.LoadConfig(); },
             [this] {
               changed_ = true;
               tasks_.Wake();
             }) {
-    request_handler_.Serve(claim_queue_);
+    request_handler_.Serve(loop_);
   }
   ~PluginProcess() {
+    loop_.Connect(nullptr);
     connection_.Close();  // Its threads use the other members.
+    reader_.reset();
     probes_.SetService(nullptr);
     service_.reset();
   }
@@ -161,14 +163,13 @@ class PluginProcess {
   Result<void> Run(const std::stop_token& stop);
 
  private:
-  Result<void> Prepare();
-  // Runs once the checkpoint is known.
+  Result<void> Prepare() const;
+  bool IsSuperseded() const { return service_ != nullptr && service_->IsSuperseded(); }
   Result<void> Serve();
   TimePoint Turn();
   // Answers the calls that wait, while the next instance takes new ones. If told to retry, the
   // kubelet would do so only after a minute.
   void ServeOut();
-  void LogTakenBack(const kubelet::ClaimName& claim, const kubelet::Answers& answers);
   void Shutdown();
 
   const Settings& settings_;
@@ -176,12 +177,10 @@ class PluginProcess {
   const base::Clock& clock_;
   base::Logger& logger_;
   base::TaskQueue& tasks_;
-  PluginState state_;
-  DomainReadiness readiness_;
-  ClaimQueue claim_queue_;
-  GarbageCollector garbage_collector_;
-  SlicePublisher slice_publisher_;
-  HostWatcher host_watcher_;
+  FileDisk disk_;
+  FileHostReader host_;
+  std::unique_ptr<base::SerialExecutor> reader_;
+  PluginLoop loop_;
   KubeletRequestHandler request_handler_;
   std::unique_ptr<kubelet::Service> service_;
   bool is_leaving_ = false;
@@ -189,55 +188,15 @@ class PluginProcess {
   ApiConnection connection_;
 };
 
-void PluginProcess::LogTakenBack(const kubelet::ClaimName& claim, const kubelet::Answers& answers) {
-  const auto answer = answers.find(claim.uid);
-  if (answer == answers.end() || !answer->second.error.empty()) return;
-  logger_.Info("Checkpointed RC cleanup: unprepared stale claim: " + claim.ns + "/" + claim.name);
-}
-
-Result<void> PluginProcess::Prepare() {
-  state_.self = {.node = settings_.node,
-                 .driver_namespace = settings_.ns,
-                 .host_managed = settings_.host_managed,
-                 .folder = settings_.Folder()};
-  state_.host_trouble = "NVIDIA's driver has not been looked at yet";
-  state_.is_superseded = [this] {
-    return is_leaving_ || (service_ != nullptr && service_->IsSuperseded());
-  };
-  state_.has_elder = [this] { return service_ != nullptr && service_->HasElder(); };
+Result<void> PluginProcess::Prepare() const {
   TRY(MakeFolders(settings_.Folder() + "/domains"));
   TRY(MakeFolders(settings_.cdi_folder));
   TRY(cdi::RemoveHalves(settings_.cdi_folder));
   return cdi::RemoveHalves(settings_.Folder());
 }
 
-// Runs before the API server is known: prepared claims are answered and unprepared without it.
 Result<void> PluginProcess::Serve() {
-  if (service_ != nullptr) return {};
-  if (auto locked = state_.checkpoint_file.Lock(); !locked) {
-    if (locked.error().code == base::ErrorCode::kUnavailable) return {};
-    return locked;
-  }
-  // A copy, because Save() replaces the original.
-  const Resumed resumed = state_.checkpoint_file.resumed();
-  Result<void> saved = {};
-  // Nothing from another boot remains, and an older plugin that takes over must know that.
-  if (!state_.is_rebuilding() && resumed.from != Resumed::From::kThisBoot) {
-    saved = state_.Save(resumed.checkpoint);
-  }
-  state_.checkpoint_file.Unlock();
-  TRY(std::move(saved));
-  logger_.Info("Read the checkpoint",
-               {{"claims", std::to_string(resumed.checkpoint.claims.size())},
-                {"otherBoot", resumed.from == Resumed::From::kOtherBoot ? "true" : "false"},
-                {"unreadable", resumed.why}});
-  if (!resumed.damaged.empty()) {
-    logger_.Warning("Checkpoint entries are damaged, going on with what is readable",
-                    {{"entries", std::to_string(resumed.damaged.size())},
-                     {"first", resumed.damaged.front()},
-                     {"copy", std::string(kCopyOfDamaged)}});
-  }
-  state_.metrics.CountPrepared(resumed.checkpoint);
+  if (service_ != nullptr || !TRY(loop_.Start())) return {};
   kubelet::ServiceOptions options = {.driver = std::string(api::kDriver),
                                      .registry_folder = settings_.registry_folder,
                                      .plugin_folder = settings_.Folder(),
@@ -252,27 +211,23 @@ Result<void> PluginProcess::Serve() {
 }
 
 TimePoint PluginProcess::Turn() {
-  state_.LookAtNode();
-  host_watcher_.Turn();
-  request_handler_.SetHealth(HealthOf(state_));
-  if (changed_.exchange(false) || claim_queue_.HasUnprepared())
-    garbage_collector_.CheckForGarbage();
-  const TimePoint until = claim_queue_.Turn();
-  return std::min(
-      {until, garbage_collector_.Turn(), slice_publisher_.Turn(), host_watcher_.next()});
+  request_handler_.SayAlive();
+  if (changed_.exchange(false)) loop_.NoteChange();
+  const TimePoint until = loop_.Turn();
+  request_handler_.SetHealth(HealthOf(loop_.host()));
+  return until;
 }
 
 Result<void> PluginProcess::Run(const std::stop_token& stop) {
   TRY(Prepare());
   while (!stop.stop_requested()) {
-    request_handler_.SayAlive();
     connection_.Turn();
+    loop_.Connect(connection_.api());
     TRY(Serve());
     const TimePoint until = std::min(Turn(), connection_.next());
-    const TimePoint now = clock_.Now();
-    const auto most = service_ == nullptr ? std::chrono::nanoseconds(kLockPause)
-                                          : std::chrono::nanoseconds(kTurnMost);
-    for (const auto& task : tasks_.Wait(std::min(until - now, most))) task();
+    const auto most =
+        service_ == nullptr ? std::chrono::nanoseconds(kLockPause) : until - clock_.Now();
+    for (const auto& task : tasks_.Wait(most)) task();
   }
   Shutdown();
   return {};
@@ -281,7 +236,6 @@ Result<void> PluginProcess::Run(const std::stop_token& stop) {
 void PluginProcess::ServeOut() {
   const TimePoint deadline = clock_.Now() + kServeOutMost;
   while (service_->open_calls() > 0 && clock_.Now() < deadline) {
-    request_handler_.SayAlive();
     const TimePoint until = std::min(Turn(), deadline);
     for (const auto& task : tasks_.Wait(until - clock_.Now())) task();
   }
@@ -290,24 +244,19 @@ void PluginProcess::ServeOut() {
 void PluginProcess::Shutdown() {
   is_leaving_ = true;
   // Another instance needs the clique's label.
-  const bool has_successor = service_ != nullptr && service_->IsSuperseded();
+  const bool has_successor = IsSuperseded();
   if (service_ != nullptr) {
     if (!settings_.pod_uid.empty()) ServeOut();
     service_->Leave();
     do {
-      claim_queue_.AnswerAll("the plugin is ending; the kubelet asks again when it is back");
+      loop_.AnswerAll("the plugin is ending; the kubelet asks again when it is back");
       for (const auto& task : tasks_.Wait(kLastAnswers)) task();
     } while (service_->open_calls() > 0);
   }
   probes_.SetService(nullptr);
   service_.reset();
-  if (has_successor || !settings_.labels_clique || state_.api == nullptr || !state_.node ||
-      state_.node->clique.empty() || state_.node_writing) {
-    return;
-  }
   bool over = false;
-  state_.ChangeNodeLabel({.which = LabelChange::Which::kClique, .from = state_.node->clique},
-                         [&over](const Result<void>& /*changed*/) { over = true; });
+  if (has_successor || !loop_.RemoveCliqueLabel([&over] { over = true; })) return;
   const TimePoint deadline = clock_.Now() + kUnlabelTime;
   while (!over && clock_.Now() < deadline) {
     for (const auto& task : tasks_.Wait(deadline - clock_.Now())) task();

@@ -1,4 +1,4 @@
-#include "node/plugin/loop/api_connection.h"
+#include "node/plugin/process/api_connection.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,6 @@
 #include <optional>
 #include <string>
 
-#include "node/plugin/api/api_client.h"
 #include "pkg/base/testing/manual_clock.h"
 #include "pkg/base/testing/wait_until.h"
 #include "pkg/http/testing/fake_credentials.h"
@@ -51,10 +50,11 @@ class ApiConnectionTest : public testing::Test {
   base::ManualClock clock_;
   kube::NoLog log_;
   base::TaskQueue tasks_;
-  Metrics metrics_{"node-a"};
-  PluginState state_{settings_, clock_, log_, tasks_, metrics_, "boot"};
   ApiConnection connection_{
-      state_,
+      settings_,
+      clock_,
+      log_,
+      tasks_,
       [this]() -> base::Result<kube::ClientConfig> {
         return kube::ClientConfig{
             .endpoint = {.url = url_, .ca_pem = ca_},
@@ -65,11 +65,11 @@ class ApiConnectionTest : public testing::Test {
 
 TEST_F(ApiConnectionTest, REV4_Y13_RotatedCa_IsUsedWithinAMinute) {
   connection_.Turn();
-  const PluginApi* const first = state_.api.get();
+  const PluginApi* const first = connection_.api();
   ASSERT_NE(first, nullptr);
   clock_.Advance(std::chrono::minutes(1));
   connection_.Turn();
-  EXPECT_EQ(state_.api.get(), first) << "nothing has changed";
+  EXPECT_EQ(connection_.api(), first) << "nothing has changed";
   ca_ = "new";
   clock_.Advance(std::chrono::seconds(59));
   connection_.Turn();
@@ -82,10 +82,10 @@ TEST_F(ApiConnectionTest, REV4_Y13_RotatedCa_IsUsedWithinAMinute) {
 TEST_F(ApiConnectionTest, REV4_Y13_RequestInFlight_EndsOnTheEarlierConnection) {
   connection_.Turn();
   std::optional<bool> answered;
-  state_.api->Enqueue(PluginApi::Queue::kReads, [&](http::Transport& transport) {
+  connection_.api()->Enqueue(PluginApi::Queue::kReads, [&](http::Transport& transport) {
     const bool done =
         transport.Send({.path = "/version", .timeout = std::chrono::minutes(10)}).has_value();
-    tasks_.Post([&, done] { answered = done; });
+    return [&, done] { answered = done; };
   });
   asked_.wait();
   EXPECT_TRUE(base::WaitUntil([&] { return held_ > 0; })) << "a watch is open";

@@ -9,7 +9,9 @@
 #include <string>
 
 #include "node/cdi/files.h"
+#include "node/plugin/host/file_disk.h"
 #include "node/plugin/loop/device_health.h"
+#include "node/plugin/process/file_host_reader.h"
 #include "pkg/base/rfc3339.h"
 #include "pkg/base/testing/manual_clock.h"
 #include "pkg/kube/testing/fakes.h"
@@ -39,8 +41,15 @@ class HostWatcherTest : public fixtures::InFolder {
     settings_.plugins_folder = Path("plugins");
     settings_.cdi_folder = Path("cdi");
     settings_.hook = "/hook";
-    state_.emplace(settings_, clock_, log_, tasks_, metrics_, "boot");
-    watcher_.emplace(*state_);
+    Start();
+  }
+  void Start(const std::string& own_hook = "") {
+    watcher_.reset();
+    host_ = {.self = {.node = "node-a"}};
+    reader_.emplace(settings_, clock_, log_, own_hook);
+    disk_.emplace(DiskPaths{.folder = settings_.Folder(), .cdi_folder = settings_.cdi_folder});
+    state_.emplace(settings_, clock_, log_, metrics_, "boot", *disk_, Rules(), Instances(), host_);
+    watcher_.emplace(*state_, host_, *reader_, executor_, tasks_);
   }
   ~HostWatcherTest() override { ::unsetenv("STAND_IN_NVML_GPUS"); }
 
@@ -48,11 +57,19 @@ class HostWatcherTest : public fixtures::InFolder {
   void MakeGpu() { fs::create_symlink("/dev/null", Path("root/dev/nvidia0")); }
   // Returns after how long the watcher reads again.
   std::chrono::nanoseconds Read() {
-    watcher_->Turn();
+    watcher_->Turn(true);
     while (watcher_->next() == TimePoint::max()) {
       for (const auto& task : tasks_.Wait(seconds(30))) task();
     }
     return watcher_->next() - clock_.Now();
+  }
+  bool HasDriverSpec() {
+    watcher_->Turn(false);
+    return host_.has_driver_spec;
+  }
+  bool NoticesOtherDriver() {
+    watcher_->Turn(true);
+    return !host_.other_driver.empty();
   }
   ino_t BaseSpecFile() const {
     struct stat file = {};
@@ -65,39 +82,42 @@ class HostWatcherTest : public fixtures::InFolder {
   kube::RecordingLogger log_;
   base::TaskQueue tasks_;
   Metrics metrics_{"node-a"};
+  HostView host_;
+  std::optional<FileHostReader> reader_;
+  std::optional<FileDisk> disk_;
   std::optional<PluginState> state_;
   std::optional<HostWatcher> watcher_;
+  base::SerialExecutor executor_;  // Last: its thread uses the others.
 };
 
 TEST_F(HostWatcherTest, REV3_N8_FabricWithoutAGpuDeviceIsReadAgainSoon) {
   EXPECT_EQ(Read(), seconds(2));
-  EXPECT_FALSE(state_->host);
-  EXPECT_NE(state_->host_trouble.find("1 of 1 GPUs have no device node"), std::string::npos);
+  EXPECT_FALSE(host_.host);
+  EXPECT_NE(host_.trouble.find("1 of 1 GPUs have no device node"), std::string::npos);
   MakeGpu();
   clock_.Advance(seconds(2));
   EXPECT_EQ(Read(), std::chrono::minutes(10));
-  ASSERT_TRUE(state_->host);
-  EXPECT_EQ(state_->host_trouble, "");
+  ASSERT_TRUE(host_.host);
+  EXPECT_EQ(host_.trouble, "");
 }
 
 TEST_F(HostWatcherTest, REV4_Y11_AllGpusThatNvmlNames_AreAwaitedForTwoMinutes) {
   SetGpus("GB200,0,3,0,1,1 GB200,0,3,0,1,1");
   MakeGpu();
   EXPECT_EQ(Read(), seconds(2));
-  EXPECT_FALSE(state_->host);
-  EXPECT_TRUE(state_->host_trouble.starts_with("1 of 2 GPUs have no device node"));
+  EXPECT_FALSE(host_.host);
+  EXPECT_TRUE(host_.trouble.starts_with("1 of 2 GPUs have no device node"));
   clock_.Advance(std::chrono::minutes(2));
   EXPECT_EQ(Read(), std::chrono::minutes(1)) << "it looks for the other one";
-  ASSERT_TRUE(state_->host);
-  EXPECT_TRUE(state_->host_trouble.ends_with("daemons get the other GPUs"));
-  EXPECT_EQ(HealthOf(*state_).at(0).is, kubelet::DeviceHealth::Is::kHealthy);
-  EXPECT_EQ(HealthOf(*state_).at(0).message, state_->host_trouble)
-      << "which the pod's status shows";
+  ASSERT_TRUE(host_.host);
+  EXPECT_TRUE(host_.trouble.ends_with("daemons get the other GPUs"));
+  EXPECT_EQ(HealthOf(host_).at(0).is, kubelet::DeviceHealth::Is::kHealthy);
+  EXPECT_EQ(HealthOf(host_).at(0).message, host_.trouble) << "which the pod's status shows";
   fs::create_symlink("/dev/null", Path("root/dev/nvidia1"));
   clock_.Advance(std::chrono::minutes(1));
   EXPECT_EQ(Read(), std::chrono::minutes(10));
-  EXPECT_EQ(state_->host_trouble, "");
-  EXPECT_NE(state_->driver_spec.find("/dev/nvidia1"), std::string::npos);
+  EXPECT_EQ(host_.trouble, "");
+  EXPECT_NE(disk_->ReadDriverSpec().value_or("").find("/dev/nvidia1"), std::string::npos);
 }
 
 TEST_F(HostWatcherTest, REV4_Y11_NodeWithoutAnyGpuDevice_IsNeverTaken) {
@@ -105,15 +125,15 @@ TEST_F(HostWatcherTest, REV4_Y11_NodeWithoutAnyGpuDevice_IsNeverTaken) {
   static_cast<void>(Read());
   clock_.Advance(std::chrono::minutes(5));
   static_cast<void>(Read());
-  EXPECT_FALSE(state_->host);
+  EXPECT_FALSE(host_.host);
 }
 
 TEST_F(HostWatcherTest, REV4_Y11_GpuThatGetsItsNodeLater_IsAnotherDriver) {
   MakeGpu();
   static_cast<void>(Read());
-  EXPECT_FALSE(state_->NoticeOtherDriver());
+  EXPECT_FALSE(NoticesOtherDriver());
   fs::create_symlink("/dev/null", Path("root/dev/nvidia1"));
-  EXPECT_TRUE(state_->NoticeOtherDriver());
+  EXPECT_TRUE(NoticesOtherDriver());
 }
 
 TEST_F(HostWatcherTest, REV4_Y14_ClaimsGetTheNumbersOfADriverThatWasLoadedAgain) {
@@ -144,7 +164,7 @@ TEST_F(HostWatcherTest, REV3_N17_LostGpuIsLookedAtEverMoreRarely) {
     EXPECT_EQ(Read(), seconds(pause));
     clock_.Advance(seconds(pause));
   }
-  EXPECT_NE(state_->host_trouble.find("GPU is lost (15)"), std::string::npos);
+  EXPECT_NE(host_.trouble.find("GPU is lost (15)"), std::string::npos);
   // A fabric that forms completes soon.
   SetGpus("GB200,0,2,0,1,1");
   for (const int pause : {2, 4, 8, 10, 10}) {
@@ -161,29 +181,29 @@ TEST_F(HostWatcherTest, REV4_Y15_DriverThatIsLost_TaintsItsDevicesAfter2Minutes)
   static_cast<void>(Read());
   clock_.Advance(std::chrono::minutes(3));
   static_cast<void>(Read());
-  EXPECT_FALSE(state_->device_error) << "it has published nothing";
+  EXPECT_FALSE(host_.device_error) << "it has published nothing";
   SetGpus("GB200,0,3,0,1,1");
   clock_.Advance(std::chrono::minutes(3));
   static_cast<void>(Read());
-  ASSERT_TRUE(state_->host);
-  EXPECT_EQ(HealthOf(*state_).at(0).is, Is::kHealthy);
+  ASSERT_TRUE(host_.host);
+  EXPECT_EQ(HealthOf(host_).at(0).is, Is::kHealthy);
   SetGpus("GB200,15,3,0,1,1");
   clock_.Advance(std::chrono::minutes(10));
   static_cast<void>(Read());
-  EXPECT_FALSE(state_->device_error);
-  EXPECT_EQ(HealthOf(*state_).at(0).is, Is::kUnknown);
-  EXPECT_NE(HealthOf(*state_).at(0).message.find("GPU is lost"), std::string::npos);
+  EXPECT_FALSE(host_.device_error);
+  EXPECT_EQ(HealthOf(host_).at(0).is, Is::kUnknown);
+  EXPECT_NE(HealthOf(host_).at(0).message.find("GPU is lost"), std::string::npos);
   clock_.Advance(std::chrono::minutes(2));
   static_cast<void>(Read());
-  ASSERT_TRUE(state_->device_error);
-  EXPECT_EQ(state_->device_error->of, DeviceError::Of::kDriver);
-  EXPECT_EQ(state_->device_error->since, base::FormatSeconds(clock_.Wall()));
-  EXPECT_EQ(HealthOf(*state_).at(0).is, Is::kUnhealthy);
+  ASSERT_TRUE(host_.device_error);
+  EXPECT_EQ(host_.device_error->of, DeviceError::Of::kDriver);
+  EXPECT_EQ(host_.device_error->since, base::FormatSeconds(clock_.Wall()));
+  EXPECT_EQ(HealthOf(host_).at(0).is, Is::kUnhealthy);
   SetGpus("GB200,0,3,0,1,1");
   clock_.Advance(std::chrono::minutes(1));
   static_cast<void>(Read());
-  EXPECT_FALSE(state_->device_error);
-  EXPECT_EQ(HealthOf(*state_).at(0).is, Is::kHealthy);
+  EXPECT_FALSE(host_.device_error);
+  EXPECT_EQ(HealthOf(host_).at(0).is, Is::kHealthy);
 }
 
 TEST_F(HostWatcherTest, REV3_N11_BaseSpecIsWrittenOnlyIfItChanged) {
@@ -202,12 +222,12 @@ TEST_F(HostWatcherTest, REV3_N11_BaseSpecIsWrittenOnlyIfItChanged) {
 TEST_F(HostWatcherTest, REV3_N11_DriverThatChangedIsReadAtOnce) {
   MakeGpu();
   static_cast<void>(Read());
-  EXPECT_FALSE(state_->NoticeOtherDriver());
+  EXPECT_FALSE(NoticesOtherDriver());
   Put("devices", "Character devices:\n234 nvidia-caps-imex-channels\n236 nvidia-caps\n");
-  EXPECT_TRUE(state_->NoticeOtherDriver());
+  EXPECT_TRUE(NoticesOtherDriver());
   static_cast<void>(Read());
-  EXPECT_EQ(state_->self.channel_major, 234);
-  EXPECT_FALSE(state_->NoticeOtherDriver());
+  EXPECT_EQ(host_.self.channel_major, 234);
+  EXPECT_FALSE(NoticesOtherDriver());
 }
 
 TEST_F(HostWatcherTest, REV4_P7_DriverWithoutLibraries_IsAnError) {
@@ -216,31 +236,30 @@ TEST_F(HostWatcherTest, REV4_P7_DriverWithoutLibraries_IsAnError) {
   fs::remove(Path("root/usr/lib64/libnvidia-ml.so.1"));
   fs::create_symlink("other", Path("root/usr/lib64/libnvidia-ml.so.1"));
   static_cast<void>(Read());
-  EXPECT_FALSE(state_->host);
-  EXPECT_NE(state_->host_trouble.find("no library of NVIDIA's driver 580.95.05"),
-            std::string::npos);
-  EXPECT_NE(state_->host_trouble.find("NVIDIA_DRIVER_LIBRARY_PATHS"), std::string::npos);
+  EXPECT_FALSE(host_.host);
+  EXPECT_NE(host_.trouble.find("no library of NVIDIA's driver 580.95.05"), std::string::npos);
+  EXPECT_NE(host_.trouble.find("NVIDIA_DRIVER_LIBRARY_PATHS"), std::string::npos);
   Put("root/opt/driver/libcuda.so.580.95.05", "");
   settings_.library_folders = {"/opt/driver"};
   clock_.Advance(std::chrono::minutes(1));
   static_cast<void>(Read());
-  EXPECT_TRUE(state_->host);
+  EXPECT_TRUE(host_.host);
 }
 
 TEST_F(HostWatcherTest, REV4_P11_CdiFileOfTheDriverThatIsLostOrChanged_IsWrittenAgain) {
   MakeGpu();
-  EXPECT_FALSE(state_->HasDriverSpec());
+  EXPECT_FALSE(HasDriverSpec());
   static_cast<void>(Read());
-  EXPECT_TRUE(state_->HasDriverSpec());
+  EXPECT_TRUE(HasDriverSpec());
   const std::string file = settings_.cdi_folder + "/" + std::string(cdi::kBaseFile);
   fs::remove(file);
-  EXPECT_FALSE(state_->HasDriverSpec());
+  EXPECT_FALSE(HasDriverSpec());
   static_cast<void>(Read());
-  EXPECT_TRUE(state_->HasDriverSpec());
+  EXPECT_TRUE(HasDriverSpec());
   Put("cdi/" + std::string(cdi::kBaseFile), "{}");
-  EXPECT_FALSE(state_->HasDriverSpec());
+  EXPECT_FALSE(HasDriverSpec());
   static_cast<void>(Read());
-  EXPECT_TRUE(state_->HasDriverSpec());
+  EXPECT_TRUE(HasDriverSpec());
 }
 
 // The CDI file of the driver names it.
@@ -249,8 +268,7 @@ TEST_F(HostWatcherTest, REV4_P11_HookThatIsLost_IsCopiedAgain) {
   Put("image/nvidia-cdi-hook", "program");
   settings_.hook.clear();
   fs::create_directories(settings_.Folder());
-  watcher_.emplace(*state_, std::make_unique<base::SerialExecutor>(),
-                   Path("image/nvidia-cdi-hook"));
+  Start(Path("image/nvidia-cdi-hook"));
   static_cast<void>(Read());
   const std::string copy = settings_.Folder() + "/nvidia-cdi-hook";
   ASSERT_TRUE(fs::remove(copy));
@@ -261,10 +279,10 @@ TEST_F(HostWatcherTest, REV4_P11_HookThatIsLost_IsCopiedAgain) {
 TEST_F(HostWatcherTest, REV4_P11_CdiFileBeforeTheDriverIsRead_MustBeASpec) {
   MakeGpu();
   static_cast<void>(Read());
-  state_.emplace(settings_, clock_, log_, tasks_, metrics_, "boot");
-  EXPECT_TRUE(state_->HasDriverSpec());
+  Start();
+  EXPECT_TRUE(HasDriverSpec());
   Put("cdi/" + std::string(cdi::kBaseFile), "{\"cdiVersion\":");
-  EXPECT_FALSE(state_->HasDriverSpec());
+  EXPECT_FALSE(HasDriverSpec());
 }
 
 }  // namespace

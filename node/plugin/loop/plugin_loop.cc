@@ -1,0 +1,95 @@
+#include "node/plugin/loop/plugin_loop.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace plugin {
+
+using base::Result;
+
+// The longest time between two turns.
+constexpr std::chrono::seconds kTurnMost{5};
+
+PluginLoop::PluginLoop(LoopParts parts)
+    : host_{.self = {.node = parts.settings.node,
+                     .driver_namespace = parts.settings.ns,
+                     .host_managed = parts.settings.host_managed,
+                     .folder = parts.settings.Folder()}},
+      state_{.settings = parts.settings,
+             .clock = parts.clock,
+             .logger = parts.logger,
+             .metrics = parts.metrics,
+             .boot_id = std::move(parts.boot_id),
+             .disk = parts.disk,
+             .rules = std::move(parts.rules),
+             .instances = std::move(parts.instances),
+             .host = host_},
+      readiness_(state_, parts.host, parts.tasks, std::move(parts.start_poller)),
+      claim_queue_(state_, readiness_, [&tasks = parts.tasks] { tasks.Wake(); }),
+      garbage_collector_(state_,
+                         [this](const kubelet::ClaimName& claim) {
+                           claim_queue_.Add(Metrics::Operation::kUnprepare, {claim}, {},
+                                            [this, claim](const kubelet::Answers& answers) {
+                                              LogTakenBack(claim, answers);
+                                            });
+                         }),
+      slice_publisher_(state_),
+      host_watcher_(state_, host_, parts.host, parts.executor, parts.tasks) {}
+
+void PluginLoop::LogTakenBack(const kubelet::ClaimName& claim, const kubelet::Answers& answers) {
+  const auto answer = answers.find(claim.uid);
+  if (answer == answers.end() || !answer->second.error.empty()) return;
+  state_.logger.Info("Checkpointed RC cleanup: unprepared stale claim: " + claim.ns + "/" +
+                     claim.name);
+}
+
+Result<bool> PluginLoop::Start() {
+  if (auto locked = state_.checkpoint_file.Lock(); !locked) {
+    if (locked.error().code == base::ErrorCode::kUnavailable) return false;
+    return tl::unexpected(locked.error());
+  }
+  // A copy, because Save() replaces the original.
+  const Resumed resumed = state_.checkpoint_file.resumed();
+  Result<void> saved = {};
+  // Nothing from another boot remains, and an older plugin that takes over must know that.
+  if (!state_.is_rebuilding() && resumed.from != Resumed::From::kThisBoot) {
+    saved = state_.Save(resumed.checkpoint);
+  }
+  state_.checkpoint_file.Unlock();
+  TRY(std::move(saved));
+  state_.logger.Info("Read the checkpoint",
+                     {{"claims", std::to_string(resumed.checkpoint.claims.size())},
+                      {"otherBoot", resumed.from == Resumed::From::kOtherBoot ? "true" : "false"},
+                      {"unreadable", resumed.why}});
+  if (!resumed.damaged.empty()) {
+    state_.logger.Warning("Checkpoint entries are damaged, going on with what is readable",
+                          {{"entries", std::to_string(resumed.damaged.size())},
+                           {"first", resumed.damaged.front()},
+                           {"copy", std::string(kCopyOfDamaged)}});
+  }
+  state_.metrics.CountPrepared(resumed.checkpoint);
+  return true;
+}
+
+TimePoint PluginLoop::Turn() {
+  if (state_.api != nullptr) state_.node.Update(*state_.api);
+  claim_queue_.RestoreLost();
+  host_watcher_.Turn(claim_queue_.Prepares());
+  if (std::exchange(has_news_, false) || claim_queue_.HasUnprepared()) {
+    garbage_collector_.CheckForGarbage();
+  }
+  const TimePoint until = claim_queue_.Turn();
+  return std::min({until, garbage_collector_.Turn(), slice_publisher_.Turn(), host_watcher_.next(),
+                   state_.clock.Now() + kTurnMost});
+}
+
+bool PluginLoop::RemoveCliqueLabel(std::function<void()> done) {
+  if (!state_.settings.labels_clique || !state_.MayLabel()) return false;
+  const std::string& clique = state_.node.node()->clique;
+  if (clique.empty()) return false;
+  state_.node.ChangeLabel(*state_.api, {.which = LabelChange::Which::kClique, .from = clique},
+                          [done = std::move(done)](const Result<void>& /*changed*/) { done(); });
+  return true;
+}
+
+}  // namespace plugin

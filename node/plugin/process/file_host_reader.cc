@@ -1,0 +1,85 @@
+#include "node/plugin/process/file_host_reader.h"
+
+#include <chrono>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "node/cdi/spec.h"
+#include "node/nvml/fabric.h"
+#include "node/plugin/host/base_spec.h"
+#include "node/plugin/host/file_disk.h"
+#include "pkg/base/capabilities.h"
+#include "pkg/base/subprocess.h"
+#include "pkg/base/text.h"
+
+namespace plugin {
+
+using base::Result;
+
+constexpr std::chrono::seconds kImexTime{5};
+constexpr std::size_t kImexOutputMax = 4096;
+
+HostPaths FileHostReader::Paths() const {
+  return {.driver_root = settings_.driver_root,
+          .library_folders = settings_.library_folders,
+          .devices = settings_.DevicesPath(),
+          .capability = settings_.CapabilityPath()};
+}
+
+std::string FileHostReader::DriverMark() const { return plugin::DriverMark(Paths()); }
+
+Result<std::string> FileHostReader::InstallHook() {
+  if (!settings_.hook.empty()) return settings_.hook;
+  auto copied = CopyProgram(settings_.Folder(), own_hook_);
+  if (!copied && copied.error().code == base::ErrorCode::kNotFound) return std::string();
+  return copied;
+}
+
+bool FileHostReader::HasHook(const std::string& path) const {
+  std::error_code ignored;
+  return !settings_.hook.empty() || std::filesystem::exists(path, ignored);
+}
+
+Result<DriverRead> FileHostReader::Read(const std::string& hook) {
+  DriverRead read = {.mark = DriverMark()};
+  read.host = TRY(ReadHost(
+      Paths(), {.strictness = settings_.crash_on_fabric_errors ? nvml::Strictness::kAllAttached
+                                                               : nvml::Strictness::kOnlyAttached,
+                .daemons = !settings_.host_managed,
+                .partitions = settings_.partitions}));
+  const std::string& version = read.host.driver_version;
+  const DriverFiles files =
+      FindDriverFiles(settings_.driver_root, version, settings_.library_folders);
+  const std::string trouble = LibrariesTrouble(files, settings_.driver_root, version);
+  if (!settings_.host_managed && !trouble.empty()) {
+    return base::Fail(base::ErrorCode::kNotFound, trouble);
+  }
+  const int gpus = CountGpus(files);
+  if (!settings_.host_managed && !read.host.clique.empty() && gpus < read.host.gpus) {
+    read.has_gpu = gpus > 0;
+    read.lacks = std::to_string(read.host.gpus - gpus) + " of " + std::to_string(read.host.gpus) +
+                 " GPUs have no device node, such as /dev/nvidia0, in the driver's root: "
+                 "nvidia-persistenced or nvidia-modprobe creates them";
+  }
+  read.base_spec = cdi::Render(BaseSpec(
+      files, {.host_root = settings_.host_driver_root, .hook = hook, .driver_version = version}));
+  if (!read.lacks.empty() || settings_.keeps_privileges) return read;
+  if (const auto dropped = base::KeepThreadCapabilities({}); !dropped) {
+    logger_.Warning("Capabilities are kept", {{"err", dropped.error().message}});
+  }
+  return read;
+}
+
+bool FileHostReader::IsImexReady(const std::stop_token& stop) {
+  const base::Program program = {
+      .path = "/usr/sbin/chroot",
+      .arguments = {settings_.driver_root, "nvidia-imex-ctl", "-q", "--u=" + settings_.imex_socket},
+      .environment = {"PATH=" + ProgramPath()}};
+  const auto end = base::RunProgram(
+      program, {.time = kImexTime, .output_bytes_max = kImexOutputMax}, clock_, stop);
+  return end && end->how == base::ProgramEnd::How::kExited && end->status == 0 &&
+         base::Trim(end->output) == "READY";
+}
+
+}  // namespace plugin
