@@ -125,10 +125,11 @@ bool PluginWorld::Lives(const kube::Uid& domain) const {
 void PluginWorld::CheckNode(const Node& node, bool is_last) {
   const auto is_here = [&](const auto& pod) { return pod->node == node.name; };
   for (const auto& pod : pods_) {
-    if (pod->state != State::kPrepared || !is_here(pod) || clique_.empty()) continue;
+    if (pod->state != State::kPrepared || !is_here(pod)) continue;
     // A label that was taken off stays off if the domain is gone.
     const bool is_labelled = LabelOf(node) == pod->domain || !Lives(pod->domain);
-    const bool is_whole = node.disk.specs.contains(pod->uid) &&
+    const bool has_spec = clique_.empty() || node.disk.specs.contains(pod->uid);
+    const bool is_whole = has_spec && !HasOldNumbers(node, pod->uid) &&
                           (pod->is_daemon ? node.disk.folders.contains(pod->domain) : is_labelled);
     if (is_whole) continue;
     outcome_.violations.push_back("N-5: pod " + pod->name + " is prepared on " + node.name +
@@ -148,16 +149,13 @@ void PluginWorld::CheckNode(const Node& node, bool is_last) {
   }
 }
 
-// How a node is left, in words. Leaves out checkpointed claims that are not prepared: garbage
-// collection, or the end of the pod, removes them later.
+// How a node is left, in words. Of the checkpoint only entries of prepared pods count: garbage
+// collection removes others later. A rebuilt entry of a claim without fabric counts as started.
 std::string PluginWorld::Describe(const Node& node) const {
-  const auto checkpoint = plugin::DecodeCheckpoint(node.disk.checkpoint.value_or(""));
-  int entries = checkpoint ? 0 : -1;
-  if (checkpoint) {
-    for (const auto& [uid, entry] : checkpoint->claims) {
-      if (entry.state == plugin::ClaimState::kCompleted) ++entries;
-    }
-  }
+  const std::set<std::string> held = HeldClaims(node.disk.checkpoint);
+  const auto entries = std::ranges::count_if(pods_, [&](const auto& pod) {
+    return pod->node == node.name && pod->state == State::kPrepared && held.contains(pod->uid);
+  });
   return node.name + ": label " + LabelOf(node) + ", " + std::to_string(node.disk.specs.size()) +
          " specs, " + std::to_string(node.disk.folders.size()) + " folders, " +
          std::to_string(entries) + " entries; ";

@@ -3,32 +3,82 @@
 // For one thread.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "node/plugin/host/node_disk.h"
 #include "test/simulation/apiserver/object.h"
 
 namespace simulation {
 
 // One change of one file. Each is atomic, except for kTorn.
 struct DiskEdit {
-  enum class What { kCheckpoint, kWriteSpec, kRemoveSpec, kMakeFolder, kRemoveFolder };
+  enum class What {
+    kCheckpoint,
+    kWriteSpec,
+    kRemoveSpec,
+    kMakeFolder,
+    kRemoveFolder,
+    kWriteDriverSpec
+  };
   What what = What::kCheckpoint;
   std::string name = {};  // UID of a claim or a domain.
   std::string text = {};
   std::string ToString() const;
 };
 
-struct NodeDisk {
+struct DiskContent {
   std::optional<std::string> checkpoint = {};
+  std::uint64_t checkpoint_writes = 0;
   std::map<std::string, std::string> specs = {};  // By claim.
   std::set<std::string> folders = {};             // By domain.
+  std::optional<std::string> driver_spec = {};
   std::string boot_id = {};
+  const void* lock_holder = nullptr;
 
   void Apply(const DiskEdit& edit);
+};
+
+// Carries out an edit, or injects a fault. May throw ProcessDied.
+using EditDisk = std::function<base::Result<void>(const DiskEdit& edit)>;
+
+// The disk as one process of a plugin sees it. Destroying it releases the lock.
+class ProcessDisk final : public plugin::NodeDisk {
+ public:
+  // `content` must outlive it.
+  ProcessDisk(DiskContent& content, EditDisk edit) : content_(content), edit_(std::move(edit)) {}
+  ~ProcessDisk() override { Unlock(); }
+  ProcessDisk(const ProcessDisk&) = delete;
+  ProcessDisk& operator=(const ProcessDisk&) = delete;
+
+  base::Result<void> Lock() override;
+  void Unlock() override;
+  base::Result<std::optional<CheckpointText>> ReadCheckpoint() override;
+  base::Result<void> WriteCheckpoint(const std::string& text) override;
+  void KeepDamaged(const std::string& /*text*/) override {}
+  base::Result<std::vector<std::string>> Specs() const override;
+  bool HasSpec(const std::string& uid) const override { return content_.specs.contains(uid); }
+  base::Result<std::optional<cdi::Spec>> ReadSpec(const std::string& uid) const override;
+  base::Result<void> WriteSpec(const std::string& uid, const cdi::Spec& spec) override;
+  base::Result<void> RemoveSpec(const std::string& uid) override;
+  std::optional<std::string> ReadDriverSpec() const override { return content_.driver_spec; }
+  base::Result<void> WriteDriverSpec(const std::string& text) override;
+  base::Result<std::vector<std::string>> Folders() const override;
+  bool HasFolder(const std::string& domain) const override {
+    return content_.folders.contains(domain);
+  }
+  base::Result<void> MakeFolder(const std::string& domain) override;
+  base::Result<void> RemoveFolder(const std::string& domain) override;
+
+ private:
+  DiskContent& content_;
+  const EditDisk edit_;
+  std::optional<std::uint64_t> read_ = {};  // Writes of the checkpoint that this process knows.
 };
 
 // One event on a node, in order, with the revision of the cluster at that time.
@@ -50,6 +100,7 @@ struct PluginEvent {
   std::vector<std::string> cdi_ids = {};
   std::string text = {};  // Text of a spec, or why it was refused.
   bool has_spec = false;
+  bool has_old_numbers = false;  // The spec has device numbers of an earlier driver.
   // For kUnprepared: the kubelet has called for the claim since the boot, and no other claim of its
   // domain is in progress or prepared there.
   bool is_last = false;

@@ -1,6 +1,7 @@
 #include "test/simulation/plugin/mutants.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "node/plugin/rules/claim_devices.h"
@@ -19,18 +20,19 @@ using plugin::NodeResidue;
 
 // The product's rule over what `change` makes of what it is given.
 template <typename Change>
-PluginRules PreparingWith(Change change) {
+plugin::Rules PreparingWith(Change change) {
   return {.prepare = [change](const NodeIdentity& self, const std::string& uid,
                               const ClaimToPrepare* read, Checkpoint checkpoint,
                               NodeObservation observed) {
-    ClaimToPrepare claim = *read;
-    change(self, claim, checkpoint, observed);
-    return plugin::Prepare(self, uid, &claim, checkpoint, observed);
+    std::optional<ClaimToPrepare> claim;
+    if (read != nullptr) claim = *read;
+    if (claim) change(self, *claim, checkpoint, observed);
+    return plugin::Prepare(self, uid, claim ? &*claim : nullptr, checkpoint, observed);
   }};
 }
 
 template <typename Change>
-PluginRules UnpreparingWith(Change change) {
+plugin::Rules UnpreparingWith(Change change) {
   return {.unprepare = [change](const NodeIdentity& self, const std::string& uid,
                                 const Checkpoint& checkpoint, NodeObservation observed) {
     change(observed);
@@ -39,7 +41,7 @@ PluginRules UnpreparingWith(Change change) {
 }
 
 template <typename Change>
-PluginRules CollectingGarbageWith(Change change) {
+plugin::Rules CollectingGarbageWith(Change change) {
   return {.find_garbage = [change](const NodeIdentity& self, const Checkpoint& checkpoint,
                                    NodeResidue residue) {
     change(residue);
@@ -53,7 +55,7 @@ plugin::CheckpointClaim DaemonOf(const std::string& domain) {
           .groups = {{.type = DeviceType::kDaemon, .domain = domain}}};
 }
 
-PluginRules NotWaitingForTheDaemon() {
+plugin::Rules NotWaitingForTheDaemon() {
   return PreparingWith([](const NodeIdentity&, ClaimToPrepare& claim, Checkpoint& checkpoint,
                           NodeObservation& observed) {
     observed.is_ready = true;
@@ -61,7 +63,7 @@ PluginRules NotWaitingForTheDaemon() {
   });
 }
 
-PluginRules OverlookingABoot() {
+plugin::Rules OverlookingABoot() {
   return {.resume = [](const std::optional<std::string>& text, const std::string& boot_id) {
     const auto found = plugin::DecodeCheckpoint(text.value_or(""));
     plugin::Resumed resumed = plugin::Resume(text, found ? found->boot_id : boot_id);
@@ -71,7 +73,7 @@ PluginRules OverlookingABoot() {
 }
 
 // To claims of any namespace.
-PluginRules GivingAway(DeviceType type) {
+plugin::Rules GivingAway(DeviceType type) {
   return PreparingWith([type](const NodeIdentity& self, ClaimToPrepare& claim, Checkpoint&,
                               NodeObservation& observed) {
     if (!claim.wanted || claim.wanted->name.type != type || !observed.domain) return;
@@ -79,47 +81,138 @@ PluginRules GivingAway(DeviceType type) {
   });
 }
 
-PluginRules LeavingTheSpec() {
+plugin::Rules LeavingTheSpec() {
   return UnpreparingWith([](NodeObservation& observed) { observed.has_spec = false; });
 }
 
-PluginRules KeepingTheLabel() {
+plugin::Rules KeepingTheLabel() {
   return CollectingGarbageWith([](NodeResidue& residue) { residue.keeps_label = true; });
 }
 
-PluginRules LeavingALostLabel() {
+plugin::Rules LeavingALostLabel() {
   return CollectingGarbageWith([](NodeResidue& residue) { residue.domains_alive.clear(); });
 }
 
-PluginRules LeavingALabelThatNobodyNeeds() {
+plugin::Rules LeavingALabelThatNobodyNeeds() {
   return CollectingGarbageWith([](NodeResidue& residue) { residue.node_domain.clear(); });
 }
 
-PluginRules LeavingFolders() {
+// The claim of a pod that its kubelet has forgotten.
+plugin::Rules NotLookingClaimsUp() {
+  return {.find_garbage = [](const NodeIdentity& self, const Checkpoint& checkpoint,
+                             const NodeResidue& residue) {
+    plugin::GarbagePlan garbage = plugin::FindGarbage(self, checkpoint, residue);
+    garbage.look_up.clear();
+    return garbage;
+  }};
+}
+
+plugin::Rules ForgettingAbortedClaimsAtOnce() {
+  return CollectingGarbageWith([](NodeResidue& residue) { residue.now += plugin::kAbortedFor; });
+}
+
+plugin::Rules LeavingFolders() {
   return CollectingGarbageWith([](NodeResidue& residue) { residue.folders.clear(); });
 }
 
-PluginRules RemovingFoldersUnseen() {
+plugin::Rules RemovingFoldersUnseen() {
   return CollectingGarbageWith([](NodeResidue& residue) {
     residue.domains_gone = {residue.folders.begin(), residue.folders.end()};
   });
 }
 
-PluginRules OverlookingTheHolder() {
+// As if another claim had not got its channel yet.
+plugin::Rules OverlookingTheHolder() {
   return PreparingWith(
       [](const NodeIdentity&, ClaimToPrepare& claim, Checkpoint& checkpoint, NodeObservation&) {
-        std::erase_if(checkpoint.claims, [&](const auto& item) { return item.first != claim.uid; });
-        if (claim.wanted) checkpoint.claims["daemon"] = DaemonOf(claim.wanted->config.domain);
+        for (auto& [uid, entry] : checkpoint.claims) {
+          const auto use = plugin::UseOf(entry);
+          const bool holds = use && use->type == DeviceType::kChannel && uid != claim.uid;
+          if (holds) entry.state = ClaimState::kStarted;
+        }
       });
 }
 
-PluginRules TakingATornCheckpointForNone() {
+plugin::Rules TakingATornCheckpointForNone() {
   return {.rebuild = [](const NodeIdentity&, const std::string& boot_id,
                         const std::vector<ClaimToPrepare>&,
                         const NodeResidue&) { return Checkpoint{.boot_id = boot_id}; }};
 }
 
-PluginRules RefusingWhatWasEverAborted() {
+plugin::Rules RebuildingWith(void (*change)(NodeResidue& residue)) {
+  return {.rebuild = [change](const NodeIdentity& self, const std::string& boot_id,
+                              const std::vector<ClaimToPrepare>& claims, NodeResidue residue) {
+    change(residue);
+    return plugin::Rebuild(self, boot_id, claims, residue);
+  }};
+}
+
+// Which some claims of a rebuilt checkpoint were prepared by.
+plugin::Rules RebuildingWithoutSpecs() {
+  return RebuildingWith([](NodeResidue& residue) { residue.specs.clear(); });
+}
+
+// Which tells of claims without a fabric, as those have no spec.
+plugin::Rules RebuildingWithoutTheLabel() {
+  return RebuildingWith([](NodeResidue& residue) { residue.node_domain.clear(); });
+}
+
+// The product's rule over what `change` makes of the observation of a prepared claim. `change`
+// returns whether the call is answered at once.
+template <typename Change>
+plugin::Rules AnsweringPreparedClaims(Change change, plugin::AnswerKubelet answer = {}) {
+  return {.prepare = [change, answer](const NodeIdentity& self, const std::string& uid,
+                                      const ClaimToPrepare* claim, const Checkpoint& checkpoint,
+                                      NodeObservation observed) -> plugin::ClaimStep {
+    const auto entry = checkpoint.claims.find(uid);
+    const bool is_prepared =
+        entry != checkpoint.claims.end() && entry->second.state == ClaimState::kCompleted;
+    if (is_prepared && change(observed, claim)) return answer;
+    return plugin::Prepare(self, uid, claim, checkpoint, observed);
+  }};
+}
+
+plugin::Rules NotRestoringSpecs() {
+  return AnsweringPreparedClaims(
+      [](NodeObservation& observed, const ClaimToPrepare*) { return observed.is_restore; });
+}
+
+plugin::Rules OverlookingALostFolder() {
+  return AnsweringPreparedClaims([](NodeObservation& observed, const ClaimToPrepare*) {
+    observed.has_folder = true;
+    return false;
+  });
+}
+
+// By an earlier call: this one has not read the claim.
+plugin::Rules RefusingWhatIsPrepared() {
+  return AnsweringPreparedClaims(
+      [](NodeObservation& observed, const ClaimToPrepare* claim) {
+        return claim == nullptr && !observed.is_restore;
+      },
+      {.error = "it is prepared already"});
+}
+
+plugin::Rules NotLeavingAMarkForTheElder() {
+  return UnpreparingWith([](NodeObservation& observed) { observed.has_elder = false; });
+}
+
+plugin::Rules WritingNumbersOfTheOldDriver() {
+  return PreparingWith([](const NodeIdentity&, ClaimToPrepare&, Checkpoint&,
+                          NodeObservation& observed) { observed.other_driver.clear(); });
+}
+
+plugin::Rules PreparingWhatWasAborted() {
+  return PreparingWith(
+      [](const NodeIdentity&, ClaimToPrepare& claim, Checkpoint& checkpoint, NodeObservation&) {
+        const auto it = checkpoint.claims.find(claim.uid);
+        const bool is_aborted =
+            it != checkpoint.claims.end() && it->second.state == ClaimState::kAborted;
+        if (is_aborted) checkpoint.claims.erase(it);
+      });
+}
+
+plugin::Rules RefusingWhatWasEverAborted() {
   return PreparingWith(
       [](const NodeIdentity&, ClaimToPrepare& claim, Checkpoint& checkpoint, NodeObservation&) {
         const auto it = checkpoint.claims.find(claim.uid);
@@ -129,7 +222,7 @@ PluginRules RefusingWhatWasEverAborted() {
 }
 
 // As if another process still prepared it.
-PluginRules LeavingALabelledNodeToOthers() {
+plugin::Rules LeavingALabelledNodeToOthers() {
   return {.prepare = [](const NodeIdentity& self, const std::string& uid,
                         const ClaimToPrepare* claim, const Checkpoint& checkpoint,
                         const NodeObservation& observed) {
@@ -142,13 +235,13 @@ PluginRules LeavingALabelledNodeToOthers() {
   }};
 }
 
-PluginRules GoingOnAfterTheKubelet() {
+plugin::Rules GoingOnAfterTheKubelet() {
   return PreparingWith([](const NodeIdentity&, ClaimToPrepare&, Checkpoint&,
                           NodeObservation& observed) { observed.is_withdrawn = false; });
 }
 
 // Before it can be resolved.
-PluginRules AnsweringBeforeTheSpecIsWritten() {
+plugin::Rules AnsweringBeforeTheSpecIsWritten() {
   return {.prepare = [](const NodeIdentity& self, const std::string& uid,
                         const ClaimToPrepare* claim, const Checkpoint& checkpoint,
                         const NodeObservation& observed) {
@@ -171,7 +264,7 @@ const std::vector<PluginMutant>& PluginMutants() {
       {"channel-does-not-wait-for-the-daemon", "N-1", NotWaitingForTheDaemon(),
        told_by("one-domain")},
       {"boot-is-overlooked", "N-1", OverlookingABoot(),
-       told_by("wrong-claims", PluginFault::kReboot)},
+       told_by("two-domains-one-channel", PluginFault::kReboot)},
       {"channel-is-given-to-any-namespace", "N-2", GivingAway(DeviceType::kChannel),
        told_by("wrong-claims")},
       {"daemon-is-given-to-any-namespace", "N-2", GivingAway(DeviceType::kDaemon),
@@ -192,10 +285,28 @@ const std::vector<PluginMutant>& PluginMutants() {
        told_by("two-domains-one-channel")},
       {"answer-comes-before-the-spec", "N-5", AnsweringBeforeTheSpecIsWritten(),
        told_by("one-domain")},
+      {"forgotten-claim-is-not-looked-up", "N-3", NotLookingClaimsUp(),
+       told_by("one-domain", PluginFault::kKubeletForgets)},
+      {"aborted-claim-is-forgotten-at-once", "N-6", ForgettingAbortedClaimsAtOnce(),
+       told_by("claim-used-again", PluginFault::kCallComesAgain)},
+      {"aborted-claim-is-prepared", "N-6", PreparingWhatWasAborted(),
+       told_by("claim-used-again", PluginFault::kCallComesAgain)},
+      {"checkpoint-is-rebuilt-without-specs", "N-5", RebuildingWithoutSpecs(),
+       told_by("one-domain", PluginFault::kTorn)},
+      {"checkpoint-is-rebuilt-without-the-label", "N-5", RebuildingWithoutTheLabel(),
+       told_by("no-fabric", PluginFault::kTorn)},
+      {"lost-spec-is-not-restored", "N-5", NotRestoringSpecs(),
+       told_by("one-domain", PluginFault::kFilesLost)},
+      {"lost-folder-is-overlooked", "N-5", OverlookingALostFolder(),
+       told_by("one-domain", PluginFault::kFilesLost)},
+      {"prepared-claim-is-refused", "N-5", RefusingWhatIsPrepared(),
+       told_by("one-domain", PluginFault::kKubeletRestarts)},
+      {"elder-gets-no-mark", "N-6", NotLeavingAMarkForTheElder(),
+       told_by("pod-given-up-while-waiting", PluginFault::kPluginRolls)},
+      {"numbers-of-the-old-driver-are-written", "N-5", WritingNumbersOfTheOldDriver(),
+       told_by("one-domain", PluginFault::kDriverReloads)},
       {"withdrawn-prepare-goes-on", "N-6", GoingOnAfterTheKubelet(),
        told_by("pod-given-up-while-waiting")},
-      {"cancelled-prepare-goes-on", "N-5", GoingOnAfterTheKubelet(),
-       told_by("one-domain", PluginFault::kKubeletCancels)},
   };
   return mutants;
 }

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "test/simulation/plugin/process.h"
+#include "node/plugin/rules/rules.h"
 #include "test/simulation/plugin/scenario.h"
 
 namespace simulation {
@@ -14,7 +14,7 @@ namespace simulation {
 struct PluginMutant {
   std::string name = {};
   std::string oracle = {};
-  PluginRules rules = {};
+  plugin::Rules rules = {};
   PluginRunSpec told_by = {};
 };
 

@@ -202,6 +202,10 @@ Violations AnswersAreTrue(const PluginEvents& events) {
     if (event.what == What::kSpecRemoved && event.in_use)
       violations.push_back(At("N-5", event) + "the spec of claim " + event.name +
                            " goes although its containers run");
+    if (event.what == What::kPrepared && event.has_old_numbers) {
+      violations.push_back(At("N-5", event) + "the kubelet is told of a spec of claim " +
+                           event.name + " with device numbers of an earlier driver");
+    }
     if (event.what != What::kPrepared || event.cdi_ids.empty() || event.has_spec) continue;
     violations.push_back(At("N-5", event) + "the kubelet is told of a spec of claim " + event.name +
                          " that is not there");

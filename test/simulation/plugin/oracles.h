@@ -23,7 +23,8 @@ Violations ClaimsAreOfTheirNamespace(const ApiServer& server, const PluginEvents
 Violations NothingStays(const ApiServer& server, const PluginEvents& events);
 // N-4: two claims never hold one channel of a node.
 Violations ChannelsHaveOneHolder(const ApiServer& server, const PluginEvents& events);
-// N-5: a device in an answer to the kubelet exists, and stays while containers use it.
+// N-5: a device in an answer to the kubelet exists with the numbers of the driver that is loaded,
+// and stays while containers use it.
 Violations AnswersAreTrue(const PluginEvents& events);
 
 // N-6: after an unprepare nothing of a claim is created again, unless the kubelet calls for it

@@ -13,7 +13,7 @@ namespace simulation {
 
 namespace {
 
-constexpr std::array<std::pair<PluginFault, std::string_view>, 14> kFaultNames = {{
+constexpr std::array<std::pair<PluginFault, std::string_view>, 20> kFaultNames = {{
     {PluginFault::kNone, "none"},
     {PluginFault::kCrashBefore, "crash-before"},
     {PluginFault::kCrashAfter, "crash-after"},
@@ -28,6 +28,12 @@ constexpr std::array<std::pair<PluginFault, std::string_view>, 14> kFaultNames =
     {PluginFault::kKubeletRestarts, "kubelet-restarts"},
     {PluginFault::kKubeletCancels, "kubelet-cancels"},
     {PluginFault::kWatchesExpire, "watches-expire"},
+    {PluginFault::kCallComesAgain, "call-comes-again"},
+    {PluginFault::kKubeletForgets, "kubelet-forgets"},
+    {PluginFault::kFilesLost, "files-lost"},
+    {PluginFault::kDriverReloads, "driver-reloads"},
+    {PluginFault::kPluginRolls, "plugin-rolls"},
+    {PluginFault::kLockHeld, "lock-held"},
 }};
 static_assert(kFaultNames.size() == kAllPluginFaults.size() + 1);
 
@@ -36,8 +42,11 @@ std::string ValueOf(const std::string& word, const std::string& name) {
   return word.starts_with(name + "=") ? word.substr(name.size() + 1) : "";
 }
 
-// Whether the nodes are left as by a run without the fault.
-bool EndsAlike(PluginFault fault) { return fault != PluginFault::kDomainDeleted; }
+// Whether the nodes are left as by a run without the fault. A lost folder comes back only if a
+// daemon needs it.
+bool EndsAlike(PluginFault fault) {
+  return fault != PluginFault::kDomainDeleted && fault != PluginFault::kFilesLost;
+}
 
 }  // namespace
 
@@ -51,6 +60,7 @@ std::string ToString(const PluginRunSpec& spec) {
   if (spec.fault != PluginFault::kNone)
     text += " fault=" + ToString(spec.fault) + " at=" + std::to_string(spec.at);
   if (spec.stale) text += " stale=yes";
+  if (spec.is_rolling) text += " rolling=yes";
   if (!spec.mutant.empty()) text += " mutant=" + spec.mutant;
   return text;
 }
@@ -61,6 +71,8 @@ PluginRunSpec ParsePluginRunSpec(const std::vector<std::string>& words, std::str
     if (word == "plugin") continue;
     if (word == "stale=yes") {
       spec.stale = true;
+    } else if (word == "rolling=yes") {
+      spec.is_rolling = true;
     } else if (const auto* scenario = FindPluginScenario(ValueOf(word, "scenario"))) {
       spec.scenario = scenario->name;
     } else if (const auto fault = std::ranges::find(kFaultNames, ValueOf(word, "fault"),

@@ -16,7 +16,7 @@ enum class PluginFault {
   kReplyLost,         // The operation takes effect, and the process gets an error.
   kForbidden,         // 403. Requests only.
   kConflict,          // 409. Writes to the API only.
-  kTorn,              // Half of the checkpoint is written, and the process dies.
+  kTorn,              // Half of the checkpoint is left, and the process dies.
   kDomainDeleted,     // The first domain is deleted at once.
   kReboot,            // The node reboots, and its CDI specs are lost.
   kRebootKeepsSpecs,  // The node reboots, and its CDI specs stay.
@@ -24,6 +24,12 @@ enum class PluginFault {
   kKubeletCancels,    // It cancels each prepare in progress there, and unprepares the claim;
                       // other pods then use these claims.
   kWatchesExpire,     // Every watch is 410.
+  kCallComesAgain,    // Each prepare in progress there is called once more, a minute later.
+  kKubeletForgets,    // It forgets the pods there. Other pods replace them.
+  kFilesLost,         // CDI files and folders of domains there are deleted.
+  kDriverReloads,     // Its devices get other numbers.
+  kPluginRolls,       // Another process of the plugin starts there, and this one serves out.
+  kLockHeld,          // Another program holds the lock for 2 seconds.
 };
 inline constexpr std::array kAllPluginFaults = {PluginFault::kCrashBefore,
                                                 PluginFault::kCrashAfter,
@@ -37,7 +43,13 @@ inline constexpr std::array kAllPluginFaults = {PluginFault::kCrashBefore,
                                                 PluginFault::kRebootKeepsSpecs,
                                                 PluginFault::kKubeletRestarts,
                                                 PluginFault::kKubeletCancels,
-                                                PluginFault::kWatchesExpire};
+                                                PluginFault::kWatchesExpire,
+                                                PluginFault::kCallComesAgain,
+                                                PluginFault::kKubeletForgets,
+                                                PluginFault::kFilesLost,
+                                                PluginFault::kDriverReloads,
+                                                PluginFault::kPluginRolls,
+                                                PluginFault::kLockHeld};
 
 // Equal specs give equal runs.
 struct PluginRunSpec {
@@ -46,6 +58,8 @@ struct PluginRunSpec {
   int at = 0;  // Number of the request or edit with the fault, from 1, without watches.
   // After a crash the next process first sees domains and cliques as at the start of the run.
   bool stale = false;
+  // On each node a rolling update of the plugin begins a second after the start of the run.
+  bool is_rolling = false;
   std::string mutant = {};
 };
 

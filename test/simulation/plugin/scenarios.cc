@@ -80,7 +80,7 @@ Phases WrongClaims() {
              world.MakeDomain("d1", "train");
              world.MakeDomain("d2", "other");
              world.MakePod({.pod = "p1", .ns = "train", .domain = "d1"});
-             world.MakePod({.pod = "thief", .ns = "other", .domain = "d1"});
+             world.MakePod({.pod = "thief", .ns = "other", .domain = "d1", .node = "node-b"});
              world.MakePod({.pod = "spy",
                             .ns = "train",
                             .domain = "d1",
@@ -167,13 +167,13 @@ Phases ClaimUsedAgain() {
              world.MakePod({.pod = "p1", .ns = "train", .domain = "d1", .keeps_claim = true});
            },
        .lasts = seconds(20)},
-      {.begin = [](World& world) { world.EndPod("p1"); }, .lasts = seconds(110)},
+      {.begin = [](World& world) { world.EndPod("p1"); }, .lasts = seconds(60)},
       {.begin =
            [](World& world) {
              world.SetDaemonsReady(true);
              world.ReplaceUserOf("p1");
            },
-       .lasts = kSettles,
+       .lasts = seconds(15),
        .prepared = Names{"p1"}}};
   EndAndDelete(phases, {"p1"}, {"d1"});
   return phases;

@@ -1,10 +1,11 @@
-// Goal: what oracles.h requires of the kubelet plugin's rules holds, and a run with a fault ends as
-// one without, whichever request or edit of the disk it hits. Method: the product's rules, over a
-// disk that is a value, for kubelets that call again.
+// Goal: what oracles.h requires of the kubelet plugin holds, and a run with a fault ends as one
+// without, whichever request or edit of the disk it hits. Method: the product's loop, over a disk
+// that is a value, for kubelets that call again.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "test/simulation/mutants/expect_killed.h"
@@ -17,8 +18,20 @@ namespace {
 
 // Whether it can happen at any request and any edit.
 bool AppliesToAnything(PluginFault fault) {
-  return fault != PluginFault::kForbidden && fault != PluginFault::kConflict &&
-         fault != PluginFault::kTorn && fault != PluginFault::kKubeletCancels;
+  switch (fault) {
+    case PluginFault::kForbidden:
+    case PluginFault::kConflict:
+    case PluginFault::kTorn:
+    case PluginFault::kKubeletCancels:
+    case PluginFault::kCallComesAgain:
+    case PluginFault::kKubeletForgets:
+    case PluginFault::kFilesLost:
+    case PluginFault::kPluginRolls:
+    case PluginFault::kLockHeld:
+      return false;
+    default:
+      return true;
+  }
 }
 
 // As the other sweeps do. Only a write to the API can be a conflict, and few requests are one.
@@ -48,10 +61,13 @@ void ExpectSwept(const PluginRunSpec& base, int every) {
               TurnsOf(0, requests, every), kEnough, ToString(base));
 }
 
-class PluginSweep : public testing::TestWithParam<int> {
+// Each scenario, without and with a rolling update.
+class PluginSweep : public testing::TestWithParam<std::tuple<int, bool>> {
  protected:
   static PluginRunSpec Base() {
-    return {.scenario = PluginScenarios().at(static_cast<std::size_t>(GetParam())).name};
+    const auto [scenario, is_rolling] = GetParam();
+    return {.scenario = PluginScenarios().at(static_cast<std::size_t>(scenario)).name,
+            .is_rolling = is_rolling};
   }
   static constexpr int kEvery = 5;  // Requests and edits in a row share one run of each fault.
 };
@@ -68,17 +84,20 @@ TEST_P(PluginSweep, Oracle5_AnyFaultAnywhereIsMadeGood) {
   ExpectSwept(Base(), every);
 }
 
-INSTANTIATE_TEST_SUITE_P(Scenarios, PluginSweep,
-                         testing::Range(0, static_cast<int>(PluginScenarios().size())),
-                         [](const auto& param) {
-                           return TestName(PluginScenarios(), param.param);
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Scenarios, PluginSweep,
+    testing::Combine(testing::Range(0, static_cast<int>(PluginScenarios().size())),
+                     testing::Bool()),
+    [](const auto& sweep) {
+      return TestName(PluginScenarios(), std::get<0>(sweep.param)) +
+             (std::get<1>(sweep.param) ? "rolling" : "");
+    });
 
 TEST(PluginRunSpec, IsReadBackFromItsOwnText) {
   std::string error;
   const PluginRunSpec spec = ParsePluginRunSpec(
-      {"plugin", "scenario=wrong-claims", "fault=torn", "at=7", "stale=yes"}, error);
-  EXPECT_EQ(ToString(spec), "plugin scenario=wrong-claims fault=torn at=7 stale=yes");
+      {"plugin", "scenario=wrong-claims", "fault=torn", "at=7", "stale=yes", "rolling=yes"}, error);
+  EXPECT_EQ(ToString(spec), "plugin scenario=wrong-claims fault=torn at=7 stale=yes rolling=yes");
   EXPECT_EQ(error, "");
   static_cast<void>(ParsePluginRunSpec({"plugin", "fault=never"}, error));
   EXPECT_EQ(error, "what is fault=never?");

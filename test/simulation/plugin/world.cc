@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "node/cdi/files.h"
 #include "node/plugin/rules/checkpoint.h"
 #include "pkg/base/check.h"
 #include "pkg/base/rfc3339.h"
@@ -22,6 +23,13 @@ constexpr auto kKubeletWaits = seconds(45);
 constexpr auto kKubeletRetriesIn = seconds(5);
 constexpr auto kPluginStartsIn = seconds(1);
 constexpr auto kBootTakes = seconds(30);
+constexpr auto kServesOutFor = seconds(42);
+constexpr auto kRollsIn = seconds(1);
+constexpr auto kComesAgainIn = seconds(60);
+constexpr auto kLockHeldFor = seconds(2);
+constexpr auto kDriverLoadsIn = seconds(3);
+constexpr std::int64_t kFirstMajor = 235;
+constexpr int kNobody = -1;  // The ticket of a call whose answer nobody awaits.
 
 Value Configuration(const PluginWorld::PodOptions& options, const std::string& domain) {
   const bool is_channel = options.device.starts_with("channel");
@@ -50,19 +58,9 @@ Value ClaimStatus(const PluginWorld::PodOptions& options, const std::string& dom
                         {"reservedFor", Consumer(options.pod)}});
 }
 
-plugin::NodeIdentity IdentityOf(const std::string& node, const std::string& clique) {
-  const std::string capability = "/dev/nvidia-caps/nvidia-cap512";
-  return {.node = node,
-          .driver_namespace = std::string(kDriverNamespace),
-          .clique = clique,
-          .folder = "/plugin",
-          .channel_major = 235,
-          .management = cdi::DeviceNode{
-              .path = capability, .host_path = capability, .major = 236, .minor = 512}};
-}
+}  // namespace
 
-// UIDs of the claims that the checkpoint has as started or prepared.
-std::set<std::string> HeldClaims(const std::optional<std::string>& checkpoint) {
+std::set<std::string> PluginWorld::HeldClaims(const std::optional<std::string>& checkpoint) {
   std::set<std::string> held;
   const auto decoded = plugin::DecodeCheckpoint(checkpoint.value_or(""));
   if (!decoded) return held;
@@ -70,34 +68,6 @@ std::set<std::string> HeldClaims(const std::optional<std::string>& checkpoint) {
     if (claim.state != plugin::ClaimState::kAborted) held.insert(uid);
   }
   return held;
-}
-
-}  // namespace
-
-std::string DiskEdit::ToString() const {
-  constexpr std::array kNames = {"write checkpoint", "write spec", "remove spec", "make folder",
-                                 "remove folder"};
-  return kNames.at(static_cast<std::size_t>(what)) + (" " + name);
-}
-
-void NodeDisk::Apply(const DiskEdit& edit) {
-  switch (edit.what) {
-    case DiskEdit::What::kCheckpoint:
-      checkpoint = edit.text;
-      break;
-    case DiskEdit::What::kWriteSpec:
-      specs[edit.name] = edit.text;
-      break;
-    case DiskEdit::What::kRemoveSpec:
-      specs.erase(edit.name);
-      break;
-    case DiskEdit::What::kMakeFolder:
-      folders.insert(edit.name);
-      break;
-    case DiskEdit::What::kRemoveFolder:
-      folders.erase(edit.name);
-      break;
-  }
 }
 
 PluginWorld::PluginWorld(PluginRunSpec spec, bool trace)
@@ -115,6 +85,7 @@ PluginWorld::PluginWorld(PluginRunSpec spec, bool trace)
     CHECK(store_.Create(name, Kind::kNode, "", NodeObject(name, "boot")).ok());
     nodes_[name] = std::make_unique<Node>(Node{.name = name});
     nodes_[name]->disk.boot_id = std::string(name) + "-boot-0";
+    if (spec_.is_rolling) nodes_[name]->rolls_at = store_.now() + kRollsIn;
   }
   began_ = store_.revision();
 }
@@ -142,10 +113,11 @@ void PluginWorld::DeleteDomain(const std::string& name) {
 void PluginWorld::MakePod(const PodOptions& options) {
   const auto known = domains_.find(options.domain);
   const std::string domain = known != domains_.end() ? known->second : options.domain;
-  const kube::ObjectKey key = {.ns = options.ns, .name = options.pod};
+  const kube::ObjectKey key = {.ns = options.ns,
+                               .name = options.claim.empty() ? options.pod : options.claim};
   const Value object = Value::Object({{"apiVersion", "resource.k8s.io/v1"},
                                       {"kind", "ResourceClaim"},
-                                      {"metadata", Value::Object({{"name", options.pod}})},
+                                      {"metadata", Value::Object({{"name", key.name}})},
                                       {"spec", Value::Object({{"devices", Value::Object({})}})}});
   const Reply made = store_.Create("user", Kind::kClaim, options.ns, object);
   CHECK(made.ok());
@@ -160,6 +132,7 @@ void PluginWorld::MakePod(const PodOptions& options) {
                                                         .uid = made.object->uid(),
                                                         .node = options.node,
                                                         .domain = domain,
+                                                        .options = options,
                                                         .keeps_claim = options.keeps_claim,
                                                         .call_at = store_.now()}));
   Trace("pod " + options.pod + " with claim " + made.object->uid());
@@ -178,6 +151,7 @@ void PluginWorld::EndPod(const std::string& name) {
 void PluginWorld::ReplaceUserOf(const std::string& name) {
   for (const auto& pod : pods_) {
     if (pod->name != name) continue;
+    Trace("another pod uses the claim of " + name);
     CHECK(pod->state == State::kGone);
     const std::string other = name + "-" + std::to_string(++replaced_);
     CHECK(store_
@@ -201,12 +175,15 @@ void PluginWorld::RemoveLabel(const std::string& node) {
 // ---- Kubelets
 
 bool PluginWorld::StepKubelet(Node& node, PluginPod& pod) {
-  if (pod.state == State::kGone || !node.plugin) return false;
+  Plugin* const serving = Serving(node);
+  if (pod.state == State::kGone || serving == nullptr) return false;
   const Time now = store_.now();
   if (pod.ticket) {
     if (pod.state == State::kEnding && pod.verb == Verb::kPrepare) {
       // On node-b the plugin hears of it too late.
-      if (node.name == "node-a") node.plugin->Cancel(*pod.ticket);
+      for (const auto& process : node.plugins) {
+        if (node.name == "node-a") process->Cancel(*pod.ticket);
+      }
       pod.ticket.reset();
       pod.call_at = now;
       return true;
@@ -219,7 +196,9 @@ bool PluginWorld::StepKubelet(Node& node, PluginPod& pod) {
   if (pod.state == State::kPrepared || now < pod.call_at) return false;
   if (pod.state == State::kEnding && !pod.called) {
     pod.state = State::kGone;
-    static_cast<void>(store_.Delete("claim-controller", Kind::kClaim, pod.key));
+    if (!pod.keeps_claim) {
+      static_cast<void>(store_.Delete("claim-controller", Kind::kClaim, pod.key));
+    }
     return true;
   }
   pod.called = true;
@@ -230,8 +209,24 @@ bool PluginWorld::StepKubelet(Node& node, PluginPod& pod) {
   }
   pod.ticket = ++tickets_;
   pod.called_at = now;
-  node.plugin->Call(pod.verb, pod.key, pod.uid, *pod.ticket);
+  pod.process = serving->number();
+  serving->Call(pod.verb, pod.key, pod.uid, *pod.ticket);
   return true;
+}
+
+// A reload in the middle of a turn is noticed in the next one.
+bool PluginWorld::HasOldNumbers(const Node& node, const kube::Uid& claim) const {
+  const auto spec = node.disk.specs.find(claim);
+  const auto reloaded_at = node.driver_ready_at - kDriverLoadsIn;
+  if (spec == node.disk.specs.end() || store_.now() == reloaded_at) return false;
+  const auto parsed = cdi::Parse(spec->second, claim);
+  if (!parsed) return false;
+  return std::ranges::any_of(parsed->devices, [&](const cdi::Device& device) {
+    return std::ranges::any_of(device.edits.nodes, [&](const cdi::DeviceNode& file) {
+      return file.path.find("imex-channels") != std::string::npos &&
+             file.major != DriverOf(node).host.channel_major;
+    });
+  });
 }
 
 PluginEvent& PluginWorld::Log(Node& node, PluginEvent::What what, const std::string& name) {
@@ -240,6 +235,7 @@ PluginEvent& PluginWorld::Log(Node& node, PluginEvent::What what, const std::str
                      .boot_id = node.disk.boot_id,
                      .name = name,
                      .has_spec = node.disk.specs.contains(name),
+                     .has_old_numbers = HasOldNumbers(node, name),
                      .revision = store_.revision(),
                      .time = store_.now()});
   return events_.back();
@@ -283,33 +279,95 @@ void PluginWorld::Take(Node& node, const PluginAnswer& answer) {
 
 // ---- Plugins
 
-void PluginWorld::StartPlugin(Node& node, bool after_crash) {
-  const std::string client = "plugin/" + node.name;
-  node.plugin = std::make_unique<Plugin>(
-      server_, node.disk,
-      PluginOptions{.client = client,
-                    .self = IdentityOf(node.name, clique_),
-                    .rules = rules_,
-                    .old_view = after_crash && spec_.stale ? began_ : kNewest,
-                    .seed = static_cast<std::uint64_t>(++starts_)},
-      [this, &node](const http::Request& request) { return Serve(node, request); },
-      [this, &node](const DiskEdit& edit) { return Edit(node, edit); });
+base::Result<plugin::DriverRead> PluginWorld::ReadDriver(const Node& node) const {
+  if (store_.now() < node.driver_ready_at) return base::Unavailable("the driver is being loaded");
+  return DriverOf(node);
 }
 
-// The kubelet repeats its open calls.
-void PluginWorld::EndProcess(Node& node) {
-  node.plugin.reset();
+plugin::DriverRead PluginWorld::DriverOf(const Node& node) const {
+  const std::string capability = "/dev/nvidia-caps/nvidia-cap512";
+  const cdi::Spec files = {.kind = std::string(cdi::kBaseKind), .devices = {{.name = "all"}}};
+  return {.mark = std::to_string(node.driver_loads),
+          .host = {.driver_version = "580.95.05",
+                   .clique = clique_,
+                   .gpus = 4,
+                   .channel_major = kFirstMajor + node.driver_loads,
+                   .management = cdi::DeviceNode{.path = capability,
+                                                 .host_path = capability,
+                                                 .major = kFirstMajor - 1,
+                                                 .minor = 512}},
+          .base_spec = cdi::Render(files)};
+}
+
+void PluginWorld::StartPlugin(Node& node, bool after_crash) {
+  const std::uint64_t number = ++starts_;
+  const auto is_youngest = [&node, number] { return node.plugins.back()->number() == number; };
+  node.plugins.push_back(std::make_unique<Plugin>(
+      server_, node.disk,
+      PluginOptions{.client = "plugin/" + node.name,
+                    .node = node.name,
+                    .rules = rules_,
+                    .instances = {.is_superseded =
+                                      [&node, is_youngest] {
+                                        return !is_youngest() && node.plugins.back()->IsServing();
+                                      },
+                                  .has_elder =
+                                      [&node, is_youngest] {
+                                        return is_youngest() && node.plugins.size() > 1;
+                                      }},
+                    .driver_mark = [&node] { return std::to_string(node.driver_loads); },
+                    .read_driver = [this, &node] { return ReadDriver(node); },
+                    .old_view = after_crash && spec_.stale ? began_ : kNewest,
+                    .seed = number},
+      [this, &node](const http::Request& request) { return Serve(node, request); },
+      [this, &node](const DiskEdit& edit) { return Edit(node, edit); }));
+}
+
+Plugin* PluginWorld::Serving(const Node& node) {
+  for (auto it = node.plugins.rbegin(); it != node.plugins.rend(); ++it) {
+    if ((*it)->IsServing()) return it->get();
+  }
+  return nullptr;
+}
+
+// The kubelet repeats the calls that it had open.
+void PluginWorld::EndProcess(Node& node, std::uint64_t process) {
+  std::erase_if(node.plugins, [&](const auto& one) { return one->number() == process; });
   node.start_at = store_.now() + kPluginStartsIn;
   for (const auto& pod : pods_) {
-    if (pod->node != node.name || !pod->ticket) continue;
+    if (pod->node != node.name || !pod->ticket || pod->process != process) continue;
     pod->ticket.reset();
     pod->call_at = store_.now() + kKubeletRetriesIn;
   }
-  Trace(node.name + ": the plugin died");
+  Trace(node.name + ": process " + std::to_string(process) + " of the plugin ended");
+}
+
+void PluginWorld::Roll(Node& node) {
+  node.is_rolling = true;
+  node.start_at = store_.now();
+  node.elder_ends_at = store_.now() + kServesOutFor;
+  Trace(node.name + ": a rolling update of the plugin begins");
+}
+
+bool PluginWorld::StepRollout(Node& node) {
+  if (store_.now() >= node.rolls_at) {
+    node.rolls_at = Time::max();
+    Roll(node);
+  }
+  if (!node.is_rolling || node.plugins.size() < 2 || !node.plugins.back()->IsServing())
+    return false;
+  Plugin& elder = *node.plugins.front();
+  if (elder.HasOpenCalls() && store_.now() < node.elder_ends_at) return false;
+  elder.AnswerAll();
+  for (const PluginAnswer& answer : elder.TakeAnswers()) Take(node, answer);
+  EndProcess(node, elder.number());
+  node.is_rolling = false;
+  return true;
 }
 
 void PluginWorld::Boot(Node& node, bool keeps_specs) {
-  EndProcess(node);
+  while (!node.plugins.empty()) EndProcess(node, node.plugins.back()->number());
+  node.is_rolling = false;
   node.start_at = store_.now() + kBootTakes;
   node.disk.boot_id = node.name + "-boot-" + std::to_string(++node.boots);
   if (!keeps_specs) node.disk.specs.clear();
@@ -319,6 +377,36 @@ void PluginWorld::Boot(Node& node, bool keeps_specs) {
     pod->call_at = node.start_at;
   }
   Trace(node.name + " boots");
+}
+
+// The control plane ends the pods, and deletes their claims.
+void PluginWorld::Forget(const Node& node) {
+  const std::size_t before = pods_.size();
+  for (std::size_t i = 0; i < before; ++i) {
+    PluginPod& pod = *pods_[i];
+    if (pod.node != node.name || pod.state == State::kGone || !pod.called) continue;
+    const bool was_ending = pod.state == State::kEnding;
+    pod.state = State::kGone;
+    pod.ticket.reset();
+    if (was_ending && pod.keeps_claim) continue;
+    pod.name += " (forgotten)";
+    CHECK(store_.Delete("claim-controller", Kind::kClaim, pod.key).ok());
+    if (pod.is_daemon || was_ending) continue;
+    PodOptions again = pod.options;
+    again.claim = pod.key.name + "-again";  // The name of its pod stays.
+    MakePod(again);
+  }
+  Trace(node.name + ": the kubelet forgets its pods");
+}
+
+bool PluginWorld::StepLateCalls() {
+  const auto due = std::ranges::find_if(late_calls_, [&](const LateCall& call) {
+    return call.at <= store_.now() && Serving(*nodes_.at(call.node)) != nullptr;
+  });
+  if (due == late_calls_.end()) return false;
+  Serving(*nodes_.at(due->node))->Call(Verb::kPrepare, due->key, due->uid, kNobody);
+  late_calls_.erase(due);
+  return true;
 }
 
 bool PluginWorld::IsUnderWay(const PluginPod& pod) {
@@ -337,10 +425,20 @@ bool PluginWorld::IsFaulted(const Node& node, bool is_request, bool is_write, bo
       case PluginFault::kConflict:
         return is_request && is_write;
       case PluginFault::kTorn:
-        return is_checkpoint;
+        return is_checkpoint || node.disk.checkpoint.has_value();
       case PluginFault::kKubeletCancels:
+      case PluginFault::kCallComesAgain:
         return std::ranges::any_of(
             pods_, [&](const auto& pod) { return pod->node == node.name && IsUnderWay(*pod); });
+      case PluginFault::kKubeletForgets:
+        return std::ranges::any_of(
+            pods_, [&](const auto& pod) { return pod->node == node.name && pod->called; });
+      case PluginFault::kFilesLost:
+        return !node.disk.specs.empty() || !node.disk.folders.empty();
+      case PluginFault::kPluginRolls:
+        return node.plugins.size() == 1 && node.plugins.back()->IsServing();
+      case PluginFault::kLockHeld:
+        return node.disk.lock_holder == nullptr;
       default:
         return true;
     }
@@ -374,12 +472,44 @@ void PluginWorld::DisturbWorld(Node& node) {
     case PluginFault::kWatchesExpire:
       server_.Compact(store_.revision());
       for (auto& [name, other] : nodes_) {
-        if (other->plugin) other->plugin->ExpireWatches();
+        for (const auto& process : other->plugins) process->ExpireWatches();
       }
+      break;
+    case PluginFault::kCallComesAgain:
+      for (const auto& pod : pods_) {
+        if (pod->node != node.name || !IsUnderWay(*pod)) continue;
+        late_calls_.push_back({.node = node.name,
+                               .key = pod->key,
+                               .uid = pod->uid,
+                               .at = store_.now() + kComesAgainIn});
+      }
+      break;
+    case PluginFault::kKubeletForgets:
+      Forget(node);
+      break;
+    case PluginFault::kFilesLost:
+      node.disk.specs.clear();
+      node.disk.folders.clear();
+      node.disk.driver_spec.reset();
+      break;
+    case PluginFault::kDriverReloads:
+      ++node.driver_loads;
+      node.driver_ready_at = store_.now() + kDriverLoadsIn;
+      break;
+    case PluginFault::kPluginRolls:
+      Roll(node);
+      break;
+    case PluginFault::kLockHeld:
+      node.disk.lock_holder = this;
+      node.lock_free_at = store_.now() + kLockHeldFor;
       break;
     default:
       break;
   }
+}
+
+void PluginWorld::Tear(Node& node, const std::string& text) {
+  node.disk.Apply({.text = text.substr(0, text.size() / 2)});
 }
 
 base::Result<http::Response> PluginWorld::Serve(Node& node, const http::Request& request) {
@@ -392,6 +522,9 @@ base::Result<http::Response> PluginWorld::Serve(Node& node, const http::Request&
   if (!hits) return serve();
   DisturbWorld(node);
   switch (spec_.fault) {
+    case PluginFault::kTorn:
+      Tear(node, *node.disk.checkpoint);
+      throw ProcessDied();
     case PluginFault::kCrashBefore:
     case PluginFault::kReboot:
     case PluginFault::kRebootKeepsSpecs:
@@ -420,8 +553,15 @@ base::Result<void> PluginWorld::Edit(Node& node, const DiskEdit& edit) {
   const auto apply = [&] {
     const std::set<std::string> before = HeldClaims(node.disk.checkpoint);
     node.disk.Apply(edit);
-    for (const std::string& uid : HeldClaims(node.disk.checkpoint)) {
+    const std::set<std::string> after = HeldClaims(node.disk.checkpoint);
+    for (const std::string& uid : after) {
       if (!before.contains(uid)) Log(node, PluginEvent::What::kCheckpointed, uid);
+    }
+    // Nobody hears that it takes back the claim of a pod that is gone.
+    for (const auto& pod : pods_) {
+      const bool is_forgotten = pod->state == State::kGone && pod->called;
+      if (!is_forgotten || !before.contains(pod->uid) || after.contains(pod->uid)) continue;
+      Log(node, PluginEvent::What::kUnprepared, pod->uid);
     }
     if (edit.what == DiskEdit::What::kWriteSpec)
       Log(node, PluginEvent::What::kSpecWritten, edit.name).text = edit.text;
@@ -447,7 +587,7 @@ base::Result<void> PluginWorld::Edit(Node& node, const DiskEdit& edit) {
       apply();
       throw ProcessDied();
     case PluginFault::kTorn:
-      node.disk.checkpoint = edit.text.substr(0, edit.text.size() / 2);
+      Tear(node, edit.what == DiskEdit::What::kCheckpoint ? edit.text : *node.disk.checkpoint);
       throw ProcessDied();
     case PluginFault::kReplyLost:
       apply();
@@ -462,29 +602,45 @@ base::Result<void> PluginWorld::Edit(Node& node, const DiskEdit& edit) {
 
 // ---- Time
 
+bool PluginWorld::StepPlugins(Node& node) {
+  bool moved = false;
+  std::vector<std::uint64_t> numbers;
+  for (const auto& process : node.plugins) numbers.push_back(process->number());
+  for (const std::uint64_t number : numbers) {
+    const auto process = std::ranges::find_if(
+        node.plugins, [&](const auto& one) { return one->number() == number; });
+    if (process == node.plugins.end()) continue;
+    Plugin& plugin = **process;
+    try {
+      moved = plugin.Step() || moved;
+    } catch (const ProcessDied&) {
+      const bool keeps = spec_.fault == PluginFault::kRebootKeepsSpecs;
+      if (keeps || spec_.fault == PluginFault::kReboot) {
+        Boot(node, keeps);
+      } else {
+        EndProcess(node, number);
+      }
+      return true;
+    }
+    for (const PluginAnswer& answer : plugin.TakeAnswers()) Take(node, answer);
+  }
+  return moved;
+}
+
 bool PluginWorld::StepNode(Node& node) {
-  if (!node.plugin) {
-    if (store_.now() < node.start_at) return false;
+  if (node.disk.lock_holder == this && store_.now() >= node.lock_free_at) {
+    node.disk.lock_holder = nullptr;
+  }
+  const std::size_t wanted = node.is_rolling ? 2 : 1;
+  if (node.plugins.size() < wanted && store_.now() >= node.start_at) {
     StartPlugin(node, outcome_.faulted);
     return true;
   }
-  bool moved = false;
+  bool moved = StepRollout(node);
   for (std::size_t i = 0; i < pods_.size(); ++i) {
     if (pods_[i]->node == node.name) moved = StepKubelet(node, *pods_[i]) || moved;
   }
-  try {
-    moved = node.plugin->Step() || moved;
-  } catch (const ProcessDied&) {
-    const bool keeps = spec_.fault == PluginFault::kRebootKeepsSpecs;
-    if (keeps || spec_.fault == PluginFault::kReboot) {
-      Boot(node, keeps);
-    } else {
-      EndProcess(node);
-    }
-    return true;
-  }
-  for (const PluginAnswer& answer : node.plugin->TakeAnswers()) Take(node, answer);
-  return moved;
+  return StepPlugins(node) || moved;
 }
 
 bool PluginWorld::StepAll() {
@@ -493,7 +649,7 @@ bool PluginWorld::StepAll() {
     moved = StepDaemons(*node) || moved;
     moved = StepNode(*node) || moved;
   }
-  return moved;
+  return StepLateCalls() || moved;
 }
 
 Time PluginWorld::NextDue() const {
@@ -503,9 +659,12 @@ Time PluginWorld::NextDue() const {
   };
   for (const auto& [name, node] : nodes_) {
     at(node->start_at);
-    if (!node->plugin) continue;
-    if (const auto next = node->plugin->NextDue()) at(*next);
+    at(node->lock_free_at);
+    at(node->elder_ends_at);
+    at(node->rolls_at);
+    for (const auto& process : node->plugins) at(process->NextDue());
   }
+  for (const LateCall& call : late_calls_) at(call.at);
   for (const auto& pod : pods_) {
     at(pod->call_at);
     if (pod->ticket) at(pod->called_at + kKubeletWaits);
@@ -528,15 +687,17 @@ void PluginWorld::RunFor(seconds time) {
 }
 
 void PluginWorld::Run() {
-  constexpr auto kSettlesIn = std::chrono::minutes(3);
+  // What the kubelet has forgotten, a collection finds every 10 minutes.
+  const auto settles_in =
+      std::chrono::minutes(spec_.fault == PluginFault::kKubeletForgets ? 25 : 3);
   const PluginScenario* scenario = FindPluginScenario(spec_.scenario);
   CHECK(scenario != nullptr);
   for (const PluginPhase& phase : scenario->phases) {
     if (phase.begin) phase.begin(*this);
     RunFor(phase.lasts);
     const auto since = store_.now() - faulted_at_;
-    if (phase.prepared && since < kSettlesIn)
-      RunFor(std::chrono::ceil<seconds>(kSettlesIn - since));
+    if (phase.prepared && since < settles_in)
+      RunFor(std::chrono::ceil<seconds>(settles_in - since));
     if (phase.prepared) CheckRest(phase);
     if (!outcome_.violations.empty()) break;
   }
