@@ -23,8 +23,8 @@ base::Result<void> CheckpointFile::ReadIfChanged() {
 }
 
 base::Result<void> CheckpointFile::Save(Checkpoint next) {
-  const std::string text = Encode(next);
-  TRY(CheckReadable(text, next));
+  const std::string text = dra::Encode(next);
+  TRY(dra::CheckReadable(text, next));
   TRY(disk_.WriteCheckpoint(text));
   resumed_ = {.from = Resumed::From::kThisBoot, .checkpoint = std::move(next)};
   ++saves_;

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "node/plugin/rules/go_json.h"
+#include "node/dra/rules/go_json.h"
 
 namespace plugin {
 namespace {
@@ -42,15 +42,16 @@ Checkpoint OneChannel() {
 // With both checksums as they have to be, whatever the text.
 std::string Sealed(const std::string& v1, const std::string& v2) {
   const std::string first = R"({"checksum":0,"v1":)" + v1;
-  std::string text = R"({"checksum":)" + std::to_string(Checksum(first + "}")) + R"(,"v1":)" + v1;
+  std::string text =
+      R"({"checksum":)" + std::to_string(dra::Checksum(first + "}")) + R"(,"v1":)" + v1;
   if (!v2.empty()) {
     const std::string rest = v2.substr(std::string(R"({"checksum":0)").size());
-    text += R"(,"v2":{"checksum":)" + std::to_string(Checksum(v2)) + rest;
+    text += R"(,"v2":{"checksum":)" + std::to_string(dra::Checksum(v2)) + rest;
   }
   return text + "}";
 }
 
-TEST(Checkpoint, ChecksumsAreTheReferences) { EXPECT_EQ(Checksum("{}"), 1558789936U); }
+TEST(Checkpoint, ChecksumsAreTheReferences) { EXPECT_EQ(dra::Checksum("{}"), 1558789936U); }
 
 TEST(Checkpoint, AnEmptyOneIsWrittenAsTheReferenceDoes) {
   EXPECT_EQ(Encode({.boot_id = kBoot}), kEmpty);
@@ -208,7 +209,7 @@ TEST(Resume, REV4_Y2_ClaimThatIsTaken_IsReadAgain) {
       checkpoint.claims[kClaim].status = ClaimStatus::Decode(*own).value();
       const std::string text = Encode(checkpoint);
       ASSERT_EQ(Resume(text, kBoot).checkpoint, checkpoint) << levels;
-      ASSERT_TRUE(CheckReadable(text, checkpoint)) << levels;
+      ASSERT_TRUE(dra::CheckReadable<CheckpointClaim>(text, checkpoint)) << levels;
       ASSERT_EQ(Resume(text, kOtherBoot).from, Resumed::From::kOtherBoot) << levels;
     }
     EXPECT_EQ(taken, driver == "x.example.com" ? 600 : 93);
@@ -284,14 +285,14 @@ TEST(Resume, REV4_Y2_FileOfAnotherBoot_IsDroppedHoweverDamaged) {
 
 TEST(Checkpoint, REV4_Y2_CheckReadable_RefusesWhatIsReadOtherwise) {
   Checkpoint checkpoint = OneChannel();
-  EXPECT_TRUE(CheckReadable(Encode(checkpoint), checkpoint));
-  EXPECT_FALSE(CheckReadable(Encode(checkpoint), {.boot_id = kBoot}));
-  EXPECT_FALSE(CheckReadable(Encode({.boot_id = kBoot}), checkpoint));
+  EXPECT_TRUE(dra::CheckReadable<CheckpointClaim>(Encode(checkpoint), checkpoint));
+  EXPECT_FALSE(dra::CheckReadable<CheckpointClaim>(Encode(checkpoint), {.boot_id = kBoot}));
+  EXPECT_FALSE(dra::CheckReadable<CheckpointClaim>(Encode({.boot_id = kBoot}), checkpoint));
   checkpoint.boot_id = kOtherBoot;
-  EXPECT_FALSE(CheckReadable(Encode(OneChannel()), checkpoint));
+  EXPECT_FALSE(dra::CheckReadable<CheckpointClaim>(Encode(OneChannel()), checkpoint));
   checkpoint = OneChannel();
   checkpoint.claims[kClaim].groups[0].devices[0].name.clear();
-  const auto readable = CheckReadable(Encode(checkpoint), checkpoint);
+  const auto readable = dra::CheckReadable<CheckpointClaim>(Encode(checkpoint), checkpoint);
   ASSERT_FALSE(readable);
   EXPECT_EQ(readable.error().message,
             "the checkpoint would not be read as it is: claim " + std::string(kClaim));
@@ -302,7 +303,7 @@ TEST(Resume, WithoutAFileThereIsNothing) {
 }
 
 TEST(GoJson, EscapesWhatGoEscapes) {
-  EXPECT_EQ(GoJson(json::Value("<a&b> \xE2\x80\xA8 \t\r\n\b\f\x01 \\u0009 \"")),
+  EXPECT_EQ(dra::GoJson(json::Value("<a&b> \xE2\x80\xA8 \t\r\n\b\f\x01 \\u0009 \"")),
             R"("\u003ca\u0026b\u003e \u2028 \t\r\n\b\f\u0001 \\u0009 \"")");
 }
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "controller/api/names.h"
-#include "node/plugin/rules/go_json.h"
+#include "node/dra/rules/go_json.h"
 #include "pkg/base/number.h"
 #include "pkg/json/slices.h"
 #include "pkg/json/utf8.h"
@@ -180,7 +180,7 @@ Result<Wanted> WantedBy(std::string_view own_part, Decoding decoding) {
 }
 
 Result<ClaimStatus> ClaimStatus::Decode(std::string_view own_part) {
-  std::string text = GoJson(CanonicalClaimStatus(TRY(json::Parse(own_part))));
+  std::string text = dra::GoJson(dra::CanonicalClaimStatus(TRY(json::Parse(own_part))));
   if (text.size() > kStatusBytesMax) return RefuseLarger("65,536 bytes");  // With Go's escapes.
   ClaimStatus status;
   if (text == status.text()) return status;

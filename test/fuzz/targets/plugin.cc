@@ -16,8 +16,8 @@ std::string Sealed(std::string_view object) {
   const std::string rest =
       object == "{}" ? "}"
                      : "," + std::string(object.substr(std::min<std::size_t>(1, object.size())));
-  const std::uint32_t inner = plugin::Checksum(R"({"checksum":0)" + rest);
-  return R"({"checksum":)" + std::to_string(plugin::Checksum(R"({"checksum":0,"v1":{}})")) +
+  const std::uint32_t inner = dra::Checksum(R"({"checksum":0)" + rest);
+  return R"({"checksum":)" + std::to_string(dra::Checksum(R"({"checksum":0,"v1":{}})")) +
          R"(,"v1":{},"v2":{"checksum":)" + std::to_string(inner) + rest + "}";
 }
 

@@ -1,9 +1,9 @@
-#include "node/plugin/rules/go_json.h"
+#include "node/dra/rules/go_json.h"
 
 #include <span>
 #include <string_view>
 
-namespace plugin {
+namespace dra {
 
 namespace {
 
@@ -103,4 +103,4 @@ std::string GoJson(const json::Value& value) {
 
 json::Value CanonicalClaimStatus(const json::Value& status) { return Canonical(status, kStatus); }
 
-}  // namespace plugin
+}  // namespace dra

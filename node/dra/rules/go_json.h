@@ -5,7 +5,7 @@
 
 #include "pkg/json/value.h"
 
-namespace plugin {
+namespace dra {
 
 // Returns compact JSON. Members keep their order.
 std::string GoJson(const json::Value& value);
@@ -13,4 +13,4 @@ std::string GoJson(const json::Value& value);
 // Returns `status` of a ResourceClaim (v1) as Go's types hold it, with the members of OwnPart().
 json::Value CanonicalClaimStatus(const json::Value& status);
 
-}  // namespace plugin
+}  // namespace dra
