@@ -62,10 +62,6 @@ Value ToJson(const Device& device) {
 
 }  // namespace
 
-std::string QualifiedName(const Spec& spec, const Device& device) {
-  return spec.kind + "=" + device.name;
-}
-
 std::string Render(const Spec& spec) {
   Value object = Value::Object({{"cdiVersion", kVersion}, {"kind", spec.kind}});
   AddList(object, "devices", spec.devices);

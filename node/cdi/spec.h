@@ -61,9 +61,6 @@ struct Spec {
   friend bool operator==(const Spec&, const Spec&) = default;
 };
 
-// Returns the name by which a container asks for the device: "<kind>=<name>".
-std::string QualifiedName(const Spec& spec, const Device& device);
-
 // Returns the spec as JSON, on one line. JSON is YAML, which is what runtimes and NVIDIA's plugin
 // read.
 std::string Render(const Spec& spec);

@@ -139,11 +139,5 @@ TEST(CdiSpec, AHalfOfAFileIsNoSpecOfTheSameDevices) {
   }
 }
 
-TEST(CdiSpec, ADeviceIsAskedForByKindAndName) {
-  const Spec spec = OneChannel();
-  EXPECT_EQ(QualifiedName(spec, spec.devices[0]),
-            "k8s.compute-domain.nvidia.com/claim=73de0384-716f-480e-8caa-00bce7016114-channel-0");
-}
-
 }  // namespace
 }  // namespace cdi

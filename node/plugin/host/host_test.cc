@@ -241,8 +241,7 @@ const DriverFiles kFiles = {
 
 TEST(BaseSpec, ADaemonIsGivenProgramsAndLibrariesFromWhereTheHostHasThem) {
   const cdi::Spec spec = BaseSpec(kFiles, {.host_root = "/run/nvidia", .driver_version = "580.1"});
-  EXPECT_EQ(cdi::QualifiedName(spec, spec.devices.at(0)),
-            "k8s.compute-domain.nvidia.com/device=all");
+  EXPECT_EQ(spec.kind + "=" + spec.devices.at(0).name, "k8s.compute-domain.nvidia.com/device=all");
   EXPECT_EQ(MountsOf(spec),
             (std::vector<std::string>{
                 "/run/nvidia/usr/lib64/libcuda.so.580.1 /usr/lib64/libcuda.so.580.1",

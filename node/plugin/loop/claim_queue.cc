@@ -244,10 +244,8 @@ const ClaimQueue::FilesSeen& ClaimQueue::FilesOf(const ClaimRequest& request) {
   if (spec) files.spec = *spec;
   const auto& claims = state_.checkpoint_file.checkpoint().claims;
   const auto it = claims.find(request.name.uid);
-  std::optional<Use> use = it == claims.end() ? std::nullopt : UseOf(it->second);
-  if (const Wanted* wanted = request.wanted()) {
-    use = Use{.type = wanted->name.type, .domain = wanted->config.domain};
-  }
+  auto use = it == claims.end() ? std::nullopt : UseOf(it->second);
+  if (const Wanted* wanted = request.wanted()) use = wanted->config;
   const bool is_daemon = use && use->type == DeviceType::kDaemon && IsUid(use->domain);
   files.has_folder = is_daemon && state_.disk.HasFolder(use->domain);
   return files;

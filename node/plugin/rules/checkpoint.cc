@@ -91,7 +91,7 @@ dra::EntryText CheckpointClaim::ToText() const {
 // its label until the kubelet unprepares the claim.
 std::pair<CheckpointClaim, std::string> CheckpointClaim::Read(const dra::EntryRead& entry) {
   CheckpointClaim claim = {.name = entry.name, .ns = entry.ns, .aborted_at = entry.aborted_at};
-  const auto own = OwnPart(entry.status);
+  const auto own = dra::OwnPart(entry.status, Wanted::kDriver);
   const auto status = own ? ClaimStatus::Decode(*own) : tl::unexpected(own.error());
   if (status) claim.status = *status;
   auto groups = DecodeGroups(ValueOf(entry.devices));

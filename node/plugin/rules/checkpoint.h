@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "node/dra/rules/checkpoint.h"
-#include "node/plugin/rules/claim_status.h"
+#include "node/plugin/rules/claim.h"
 #include "node/plugin/rules/device_type.h"
 
 namespace plugin {

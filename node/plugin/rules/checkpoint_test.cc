@@ -17,8 +17,12 @@ constexpr const char* kEmpty =
 constexpr const char* kStatus =
     R"({"allocation":{"devices":{"results":[{"request":"channel","driver":"compute-domain.nvidia.com","pool":"node-a","device":"channel-0"}],"config":[{"source":"FromClaim","requests":["channel"],"opaque":{"driver":"compute-domain.nvidia.com","parameters":{"allocationMode":"Single","apiVersion":"resource.nvidia.com/v1beta1","domainID":"0c6b2f0e-7b1d-4f39-8a55-3f3d0a4a9e10","kind":"ComputeDomainChannelConfig"}}}]}},"reservedFor":[{"resource":"pods","name":"p0","uid":"9a7bd1ce-6d44-4f2a-8b1c-0a5b8b6f7f01"}]})";
 
+base::Result<std::string> OwnPartOf(const std::string& status) {
+  return dra::OwnPart(status, api::kDriver);
+}
+
 ClaimStatus StatusOf(const std::string& text) {
-  return ClaimStatus::Decode(OwnPart(text).value()).value();
+  return ClaimStatus::Decode(OwnPartOf(text).value()).value();
 }
 
 Checkpoint OneChannel() {
@@ -202,7 +206,7 @@ TEST(Resume, REV4_Y2_ClaimThatIsTaken_IsReadAgain) {
                     R"({"source":"FromClaim","opaque":{"driver":")" + driver +
                         R"(","parameters":{"a":)" + std::string(levels, '[') +
                         std::string(levels, ']') + "}}},");
-      const auto own = OwnPart(status);
+      const auto own = OwnPartOf(status);
       if (!own) continue;
       ++taken;
       Checkpoint checkpoint = OneChannel();
@@ -308,7 +312,7 @@ TEST(GoJson, EscapesWhatGoEscapes) {
 }
 
 TEST(ClaimStatus, HasTheOrderOfGosTypesAndNothingThatTheyDoNotKnow) {
-  const auto status = OwnPart(
+  const auto status = OwnPartOf(
       R"({"devices":[],"reservedFor":[{"uid":"u","name":"p","resource":"pods","later":1}],
           "allocation":{"later":{},"devices":{"config":[],"results":[{"device":"d","pool":"p","driver":"compute-domain.nvidia.com","request":"r","adminAccess":null}]}}})");
   EXPECT_EQ(

@@ -40,28 +40,40 @@ cdi::Edits DaemonEdits(const NodeIdentity& self, const DomainIdentity& domain) {
   return edits;
 }
 
+// Without a fabric a channel is of no use, so none is injected.
+bool HasOwnDevice(const NodeIdentity& self, const Wanted& wanted) {
+  return wanted.name.type == DeviceType::kDaemon || !self.clique.empty();
+}
+
+std::string DeviceNameOf(const std::string& uid, const Wanted& wanted) {
+  return uid + "-" + wanted.device.device;
+}
+
 }  // namespace
 
-ClaimDevices ClaimDevicesOf(const NodeIdentity& self, const std::string& uid, const Wanted& wanted,
-                            const DomainIdentity& domain) {
+PreparedGroup GroupOf(const NodeIdentity& self, const std::string& uid, const Wanted& wanted) {
   const bool is_daemon = wanted.name.type == DeviceType::kDaemon;
   PreparedDevice device = {.type = wanted.name.type,
                            .id = wanted.name.id,
                            .requests = {wanted.device.request},
                            .pool = wanted.device.pool,
                            .name = wanted.device.device};
-  ClaimDevices given = {.spec = {.kind = std::string(cdi::kClaimKind)}};
-  // Without a fabric a channel is of no use, so none is injected.
-  if (is_daemon || !self.clique.empty()) {
-    given.spec.devices.push_back(
-        {.name = uid + "-" + wanted.device.device,
-         .edits = is_daemon ? DaemonEdits(self, domain) : ChannelEdits(self, wanted)});
-    if (is_daemon) device.cdi_ids.push_back(std::string(cdi::kBaseKind) + "=all");
-    device.cdi_ids.push_back(cdi::QualifiedName(given.spec, given.spec.devices[0]));
+  if (is_daemon) device.cdi_ids.push_back(std::string(cdi::kBaseKind) + "=all");
+  if (HasOwnDevice(self, wanted)) {
+    device.cdi_ids.push_back(std::string(cdi::kClaimKind) + "=" + DeviceNameOf(uid, wanted));
   }
-  given.group = {
-      .devices = {std::move(device)}, .type = wanted.name.type, .domain = wanted.config.domain};
-  return given;
+  return {.devices = {std::move(device)}, .type = wanted.name.type, .domain = wanted.config.domain};
+}
+
+cdi::Spec SpecOf(const NodeIdentity& self, const std::string& uid, const Wanted& wanted,
+                 const DomainIdentity& domain) {
+  cdi::Spec spec = {.kind = std::string(cdi::kClaimKind)};
+  if (!HasOwnDevice(self, wanted)) return spec;
+  const bool is_daemon = wanted.name.type == DeviceType::kDaemon;
+  spec.devices.push_back(
+      {.name = DeviceNameOf(uid, wanted),
+       .edits = is_daemon ? DaemonEdits(self, domain) : ChannelEdits(self, wanted)});
+  return spec;
 }
 
 cdi::Spec WithDeviceNumbers(const NodeIdentity& self, cdi::Spec spec) {

@@ -10,13 +10,12 @@
 
 namespace plugin {
 
-struct ClaimDevices {
-  cdi::Spec spec = {};       // The claim's CDI spec. Has no devices if there is nothing to inject.
-  PreparedGroup group = {};  // For the checkpoint and the kubelet.
-};
-// Returns the devices of the claim with this UID. `domain` is the domain that `wanted` names.
-ClaimDevices ClaimDevicesOf(const NodeIdentity& self, const std::string& uid, const Wanted& wanted,
-                            const DomainIdentity& domain);
+// Returns what the checkpoint and the kubelet get for the claim with this UID.
+PreparedGroup GroupOf(const NodeIdentity& self, const std::string& uid, const Wanted& wanted);
+// Returns its CDI spec, which has no devices if there is nothing to inject. `domain` is the domain
+// that `wanted` names.
+cdi::Spec SpecOf(const NodeIdentity& self, const std::string& uid, const Wanted& wanted,
+                 const DomainIdentity& domain);
 
 // Returns the spec of a prepared claim with the device numbers of the driver that is loaded now.
 cdi::Spec WithDeviceNumbers(const NodeIdentity& self, cdi::Spec spec);

@@ -11,6 +11,12 @@ const std::string kChannelKind = R"("kind":"ComputeDomainChannelConfig",)";
 const std::string kDaemonKind = R"("kind":"ComputeDomainDaemonConfig",)";
 const std::string kDomainId = R"("domainID":"0c6b2f0e-7b1d-4f39-8a55-3f3d0a4a9e10")";
 
+using dra::Decoding;
+
+base::Result<std::string> OwnPartOf(const std::string& status) {
+  return dra::OwnPart(status, api::kDriver);
+}
+
 base::Result<OpaqueConfig> Decode(const std::string& text, Decoding decoding = Decoding::kStrict) {
   json::Parser parser;
   const auto view = parser.Parse(text);
@@ -267,14 +273,16 @@ TEST(ClaimStatus, REV4_Y2_TextOfAStatus_IsItsOwnPart) {
         R"({"opaque":{"parameters":"<&>\u2028"}})", R"([])", R"("x")",
         R"({"opaque":{"driver":"compute\u002ddomain.nvidia.com","parameters":{"b":1,"b":2}}})"}) {
     for (const std::string more : {"", R"(,"reservedFor":"x")", R"(,"reservedFor":[{}])"}) {
-      const auto own = OwnPart(R"({"allocation":{"devices":{"results":[)" + channel +
-                               R"(],"config":[)" + config + R"(]},"nodeSelector":7})" + more + "}");
+      const auto own =
+          OwnPartOf(R"({"allocation":{"devices":{"results":[)" + channel + R"(],"config":[)" +
+                    config + R"(]},"nodeSelector":7})" + more + "}");
       const auto first = ClaimStatus::Decode(own.value());
       ASSERT_TRUE(first) << config;
-      EXPECT_EQ(ClaimStatus::Decode(OwnPart(first->text()).value()), *first) << config;
+      EXPECT_EQ(ClaimStatus::Decode(OwnPartOf(first->text()).value()), *first) << config;
     }
   }
-  const auto escaped = OwnPart(R"({"reservedFor":[{"name":")" + std::string(30'000, '<') + "\"}]}");
+  const auto escaped =
+      OwnPartOf(R"({"reservedFor":[{"name":")" + std::string(30'000, '<') + "\"}]}");
   const auto status = ClaimStatus::Decode(escaped.value());
   ASSERT_FALSE(status);
   EXPECT_NE(status.error().message.find("more than 65,536 bytes"), std::string::npos);

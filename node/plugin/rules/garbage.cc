@@ -19,19 +19,18 @@ bool IsOver(const CheckpointClaim& claim, base::Clock::WallTime now) {
 }
 
 // Returns what a prepared claim was given. Empty if it cannot have been prepared.
-std::optional<PreparedGroup> GroupOf(const NodeIdentity& self, const ClaimToPrepare& claim,
-                                     const NodeResidue& residue) {
+std::optional<PreparedGroup> FindGroup(const NodeIdentity& self, const ClaimToPrepare& claim,
+                                       const NodeResidue& residue) {
   if (!claim.is_allocated || !claim.wanted) return {};
   const Wanted& wanted = *claim.wanted;
   if (wanted.device.pool != self.node) return {};
   const bool is_daemon = wanted.name.type == DeviceType::kDaemon;
   if (is_daemon && (self.host_managed || claim.ns != self.driver_namespace)) return {};
-  ClaimDevices devices = ClaimDevicesOf(self, claim.uid, wanted, DomainIdentity());
-  const bool is_there = devices.spec.devices.empty()
+  PreparedGroup group = GroupOf(self, claim.uid, wanted);
+  const bool is_there = group.devices[0].cdi_ids.empty()
                             ? residue.node_domain == wanted.config.domain
                             : std::ranges::find(residue.specs, claim.uid) != residue.specs.end();
-  if (!is_there) return {};
-  return std::move(devices.group);
+  return is_there ? std::optional(std::move(group)) : std::nullopt;
 }
 
 }  // namespace
@@ -79,7 +78,7 @@ Checkpoint Rebuild(const NodeIdentity& self, const std::string& boot_id,
                    const std::vector<ClaimToPrepare>& claims, const NodeResidue& residue) {
   Checkpoint checkpoint = {.boot_id = boot_id};
   for (const ClaimToPrepare& claim : claims) {
-    auto group = GroupOf(self, claim, residue);
+    auto group = FindGroup(self, claim, residue);
     if (!group) continue;
     CheckpointClaim entry = StartedClaim(claim);
     // Without a spec, nothing shows that the claim was answered, or that its domain is in its

@@ -12,6 +12,8 @@ namespace plugin {
 
 namespace {
 
+using dra::Decoding, dra::kShownMax;
+
 // Only a channel has the last one.
 constexpr std::array<std::string_view, 4> kFields = {"apiVersion", "kind", "domainID",
                                                      "allocationMode"};

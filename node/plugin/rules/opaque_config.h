@@ -3,18 +3,15 @@
 // A user or the controller wrote them: the input is untrusted.
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <string_view>
 
+#include "node/dra/rules/claim_status.h"
 #include "node/plugin/rules/device_type.h"
 #include "pkg/base/result.h"
 #include "pkg/json/reader.h"
 
 namespace plugin {
-
-// Maximum bytes of an untrusted text in a message.
-inline constexpr std::size_t kShownMax = 64;
 
 struct OpaqueConfig {
   DeviceType type = DeviceType::kChannel;
@@ -27,12 +24,7 @@ struct OpaqueConfig {
 // part of paths, names and labels.
 bool IsUid(std::string_view text);
 
-enum class Decoding {
-  kStrict,   // To prepare: an unknown field may matter, so it is an error.
-  kLenient,  // To unprepare what an older or newer plugin prepared.
-};
-
 // Returns kInvalid, with the field, if it is not a configuration of this driver.
-base::Result<OpaqueConfig> DecodeConfig(json::View parameters, Decoding decoding);
+base::Result<OpaqueConfig> DecodeConfig(json::View parameters, dra::Decoding decoding);
 
 }  // namespace plugin

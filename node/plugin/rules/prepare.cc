@@ -84,13 +84,14 @@ ClaimStep RestoreSpec(const NodeIdentity& self, const ClaimToPrepare& claim,
     return WaitFor(observed, std::string(kLost) + "ComputeDomain " + claim.wanted->config.domain +
                                  " is not known here");
   }
-  ClaimDevices devices =
-      ClaimDevicesOf(self, claim.uid, *claim.wanted, observed.domain.value_or(DomainIdentity()));
+  cdi::Spec spec =
+      SpecOf(self, claim.uid, *claim.wanted, observed.domain.value_or(DomainIdentity()));
   // The kubelet keeps the device names of the first answer.
-  if (devices.spec.devices.empty() || entry.groups != std::vector{devices.group}) {
+  if (spec.devices.empty() ||
+      entry.groups != std::vector{GroupOf(self, claim.uid, *claim.wanted)}) {
     return WaitFor(observed, std::string(kLost) + "the node has other devices now");
   }
-  return Write(std::move(devices.spec), observed);
+  return Write(std::move(spec), observed);
 }
 
 // Returns why the claim is never prepared as it is. Empty if it may be.
@@ -205,13 +206,13 @@ ClaimStep StartClaim(const NodeIdentity& self, const ClaimToPrepare& claim,
   } else if (!observed.has_driver_spec) {
     return WaitFor(observed, kNoDriverSpec);
   }
-  ClaimDevices devices = ClaimDevicesOf(self, claim.uid, wanted, *observed.domain);
-  if (devices.spec.devices.empty()) {
+  cdi::Spec spec = SpecOf(self, claim.uid, wanted, *observed.domain);
+  if (spec.devices.empty()) {
     if (observed.has_spec) return RemoveSpec();
-  } else if (observed.spec != devices.spec) {
-    return Write(std::move(devices.spec), observed);
+  } else if (observed.spec != spec) {
+    return Write(std::move(spec), observed);
   }
-  return CheckpointCompleted{{std::move(devices.group)}};
+  return CheckpointCompleted{{GroupOf(self, claim.uid, wanted)}};
 }
 
 }  // namespace
@@ -239,13 +240,12 @@ bool NamesCdiDevices(const CheckpointClaim& claim) {
   });
 }
 
-std::optional<Use> UseOf(const CheckpointClaim& claim) {
+std::optional<OpaqueConfig> UseOf(const CheckpointClaim& claim) {
   if (!claim.groups.empty()) {
-    return Use{.type = claim.groups[0].type, .domain = claim.groups[0].domain};
+    return OpaqueConfig{.type = claim.groups[0].type, .domain = claim.groups[0].domain};
   }
   const auto& wanted = claim.status.wanted();
-  if (!wanted) return {};
-  return Use{.type = wanted->config.type, .domain = wanted->config.domain};
+  return wanted ? std::optional(wanted->config) : std::nullopt;
 }
 
 bool IsLabelNeeded(const std::string& domain, const std::string& but,

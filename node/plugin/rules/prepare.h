@@ -137,13 +137,8 @@ ClaimStep Unprepare(const NodeIdentity& self, const std::string& uid, const Chec
 // Returns whether the claim's answer names devices of CDI files.
 bool NamesCdiDevices(const CheckpointClaim& claim);
 
-// The use of a claim in the checkpoint.
-struct Use {
-  DeviceType type = DeviceType::kChannel;
-  std::string domain = {};
-};
-// Empty if the entry has no such information.
-std::optional<Use> UseOf(const CheckpointClaim& claim);
+// Returns type and domain of a claim in the checkpoint. Empty if the entry does not have them.
+std::optional<OpaqueConfig> UseOf(const CheckpointClaim& claim);
 // Returns whether a claim other than `but` needs the node's label to have this domain. An entry
 // that does not tell its use may need any domain.
 bool IsLabelNeeded(const std::string& domain, const std::string& but, const Checkpoint& checkpoint);

@@ -106,7 +106,7 @@ Configs DecodeConfigs(json::View allocated) {
       const json::View opaque = item["opaque"];
       if (!opaque.IsObject()) all.problem = "a configuration is not opaque";
       if (opaque["driver"].AsString() != kDriver) return;
-      const auto parameters = plugin::DecodeConfig(opaque["parameters"], plugin::Decoding::kStrict);
+      const auto parameters = plugin::DecodeConfig(opaque["parameters"], dra::Decoding::kStrict);
       if (!parameters) {
         all.problem = parameters.error().message;
         all.problem_is_permanent = true;

@@ -61,8 +61,8 @@ FUZZ_TARGET(claim_config, bytes) {
   json::Parser parser;
   const auto parameters = parser.Parse(bytes);
   if (!parameters) return;
-  const auto strict = plugin::DecodeConfig(*parameters, plugin::Decoding::kStrict);
-  const auto lenient = plugin::DecodeConfig(*parameters, plugin::Decoding::kLenient);
+  const auto strict = plugin::DecodeConfig(*parameters, dra::Decoding::kStrict);
+  const auto lenient = plugin::DecodeConfig(*parameters, dra::Decoding::kLenient);
   if (!strict) CheckOneLine(strict.error());
   if (!strict) return;
   CHECK(lenient.has_value() && *lenient == *strict);

@@ -248,8 +248,7 @@ plugin::Rules AnsweringBeforeTheSpecIsWritten() {
     plugin::ClaimStep step = plugin::Prepare(self, uid, claim, checkpoint, observed);
     const bool writes = std::holds_alternative<plugin::WriteSpec>(step);
     if (!writes || !claim->wanted || !observed.domain) return step;
-    step = plugin::AnswerKubelet{
-        {plugin::ClaimDevicesOf(self, uid, *claim->wanted, *observed.domain).group}};
+    step = plugin::AnswerKubelet{{plugin::GroupOf(self, uid, *claim->wanted)}};
     return step;
   }};
 }
