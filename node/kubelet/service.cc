@@ -54,26 +54,12 @@ constexpr std::chrono::seconds kDrain{5};
 
 int Milliseconds(std::chrono::milliseconds time) { return static_cast<int>(time.count()); }
 
-struct V1 {
-  using Service = k8s::io::kubelet::pkg::apis::dra::v1::DRAPlugin::CallbackService;
-  using PrepareRequest = k8s::io::kubelet::pkg::apis::dra::v1::NodePrepareResourcesRequest;
-  using PrepareResponse = k8s::io::kubelet::pkg::apis::dra::v1::NodePrepareResourcesResponse;
-  using UnprepareRequest = k8s::io::kubelet::pkg::apis::dra::v1::NodeUnprepareResourcesRequest;
-  using UnprepareResponse = k8s::io::kubelet::pkg::apis::dra::v1::NodeUnprepareResourcesResponse;
-};
-struct V1Beta1 {
-  using Service = k8s::io::kubelet::pkg::apis::dra::v1beta1::DRAPlugin::CallbackService;
-  using PrepareRequest = k8s::io::kubelet::pkg::apis::dra::v1beta1::NodePrepareResourcesRequest;
-  using PrepareResponse = k8s::io::kubelet::pkg::apis::dra::v1beta1::NodePrepareResourcesResponse;
-  using UnprepareRequest = k8s::io::kubelet::pkg::apis::dra::v1beta1::NodeUnprepareResourcesRequest;
-  using UnprepareResponse =
-      k8s::io::kubelet::pkg::apis::dra::v1beta1::NodeUnprepareResourcesResponse;
-};
+namespace v1 = k8s::io::kubelet::pkg::apis::dra::v1;
+namespace v1beta1 = k8s::io::kubelet::pkg::apis::dra::v1beta1;
+
 // Names that the kubelet knows. It uses the first one that it supports.
 constexpr std::array<const char*, 3> kVersions = {"v1.DRAPlugin", "v1beta1.DRAPlugin",
                                                   "v1alpha1.DRAResourceHealth"};
-
-grpc::Status Refused(grpc::StatusCode code, const std::string& why) { return {code, why}; }
 
 ServerUnaryReactor* FinishWith(CallbackServerContext* context, const grpc::Status& status) {
   ServerUnaryReactor* reactor = context->DefaultReactor();
@@ -91,24 +77,20 @@ std::vector<ClaimName> NamesIn(const Request& request) {
 }
 
 template <typename Response>
-void PutPrepared(const Answers& answers, Response& response) {
+void Put(const Answers& answers, Response& response) {
   for (const auto& [uid, answer] : answers) {
     auto& claim = (*response.mutable_claims())[uid];
     claim.set_error(answer.error);
-    for (const Device& device : answer.devices) {
-      auto& put = *claim.add_devices();
-      for (const std::string& request : device.requests) put.add_request_names(request);
-      put.set_pool_name(device.pool);
-      put.set_device_name(device.name);
-      for (const std::string& id : device.cdi_ids) put.add_cdi_device_ids(id);
+    // A response to unprepare has no devices.
+    if constexpr (requires { claim.add_devices(); }) {
+      for (const Device& device : answer.devices) {
+        auto& put = *claim.add_devices();
+        for (const std::string& request : device.requests) put.add_request_names(request);
+        put.set_pool_name(device.pool);
+        put.set_device_name(device.name);
+        for (const std::string& id : device.cdi_ids) put.add_cdi_device_ids(id);
+      }
     }
-  }
-}
-
-template <typename Response>
-void PutUnprepared(const Answers& answers, Response& response) {
-  for (const auto& [uid, answer] : answers) {
-    (*response.mutable_claims())[uid].set_error(answer.error);
   }
 }
 
@@ -143,49 +125,48 @@ class PendingCall final : public ServerUnaryReactor {
   std::stop_source cancel_;
 };
 
-template <typename Version>
-class Dra final : public Version::Service {
+// The DRA service in one version. The types of the versions differ in their namespace only.
+template <typename Base, typename PrepareRequest, typename PrepareResponse,
+          typename UnprepareRequest, typename UnprepareResponse>
+class Dra final : public Base {
  public:
   Dra(Claims& claims, Calls& calls) : claims_(claims), calls_(calls) {}
 
   ServerUnaryReactor* NodePrepareResources(CallbackServerContext* context,
-                                           const typename Version::PrepareRequest* request,
-                                           typename Version::PrepareResponse* response) override {
-    const auto put = [response](const Answers& answers) { PutPrepared(answers, *response); };
-    return Serve(context, *request, put, true);
+                                           const PrepareRequest* request,
+                                           PrepareResponse* response) override {
+    return Serve(context, *request, *response, true);
   }
-  ServerUnaryReactor* NodeUnprepareResources(
-      CallbackServerContext* context, const typename Version::UnprepareRequest* request,
-      typename Version::UnprepareResponse* response) override {
-    const auto put = [response](const Answers& answers) { PutUnprepared(answers, *response); };
-    return Serve(context, *request, put, false);
+  ServerUnaryReactor* NodeUnprepareResources(CallbackServerContext* context,
+                                             const UnprepareRequest* request,
+                                             UnprepareResponse* response) override {
+    return Serve(context, *request, *response, false);
   }
 
  private:
-  template <typename Request>
-  ServerUnaryReactor* Serve(CallbackServerContext* context, const Request& request, const Done& put,
-                            bool prepares) {
+  template <typename Request, typename Response>
+  ServerUnaryReactor* Serve(CallbackServerContext* context, const Request& request,
+                            Response& response, bool prepares) {
     if (request.claims_size() > kClaimsMax) {
-      return FinishWith(context, Refused(grpc::RESOURCE_EXHAUSTED, "more than 256 claims at once"));
+      return FinishWith(context, {grpc::RESOURCE_EXHAUSTED, "more than 256 claims at once"});
     }
     // In this order: a thread that counts open calls after Leave() misses no call that starts.
     ++calls_.open;
     if (calls_.leaving) {
       --calls_.open;
-      return FinishWith(context, Refused(grpc::UNAVAILABLE, "the plugin is ending"));
+      return FinishWith(context, {grpc::UNAVAILABLE, "the plugin is ending"});
     }
     const std::vector<ClaimName> names = NamesIn(request);
     CallRoom& room = calls_.RoomFor(names, prepares);
     if (!room.Enter(names)) {
       --calls_.open;
-      return FinishWith(
-          context,
-          Refused(grpc::RESOURCE_EXHAUSTED,
-                  "64 claims or 256 calls wait on this node already; the kubelet retries"));
+      return FinishWith(context,
+                        {grpc::RESOURCE_EXHAUSTED,
+                         "64 claims or 256 calls wait on this node already; the kubelet retries"});
     }
     auto* call = new PendingCall();
-    const auto finish = [this, put, call, names, &room](const Answers& answers) {
-      put(answers);
+    const auto finish = [this, &response, call, names, &room](const Answers& answers) {
+      Put(answers, response);
       room.Leave(names);
       --calls_.open;
       call->Finish(grpc::Status::OK);  // Last, because it destroys the call and response.
@@ -198,6 +179,13 @@ class Dra final : public Version::Service {
   Claims& claims_;
   Calls& calls_;
 };
+using DraV1 = Dra<v1::DRAPlugin::CallbackService, v1::NodePrepareResourcesRequest,
+                  v1::NodePrepareResourcesResponse, v1::NodeUnprepareResourcesRequest,
+                  v1::NodeUnprepareResourcesResponse>;
+using DraV1Beta1 =
+    Dra<v1beta1::DRAPlugin::CallbackService, v1beta1::NodePrepareResourcesRequest,
+        v1beta1::NodePrepareResourcesResponse, v1beta1::NodeUnprepareResourcesRequest,
+        v1beta1::NodeUnprepareResourcesResponse>;
 
 using HealthList = v1alpha1::NodeWatchResourcesResponse;
 
@@ -284,7 +272,7 @@ class DevicesHealth final : public v1alpha1::DRAResourceHealth::CallbackService 
     }
     // Otherwise the next turn sends to it.
     if (is_refused) {
-      stream->End(Refused(grpc::RESOURCE_EXHAUSTED, "no more than 8 streams at once"));
+      stream->End({grpc::RESOURCE_EXHAUSTED, "no more than 8 streams at once"});
     }
     return stream.get();
   }
@@ -301,11 +289,6 @@ class DevicesHealth final : public v1alpha1::DRAResourceHealth::CallbackService 
   using Stream = std::shared_ptr<HealthStream>;
 
   void Run(const std::stop_token& stop) {
-    // Before the lock, because the callback may run at once on this thread.
-    const std::stop_callback wake(stop, [this] {
-      const std::lock_guard lock(mutex_);
-      cv_.notify_all();
-    });
     for (int turn = 1; Wait(stop); ++turn) {
       const std::vector<Stream> streams = Streams();
       if (streams.empty()) continue;
@@ -316,7 +299,7 @@ class DevicesHealth final : public v1alpha1::DRAResourceHealth::CallbackService 
   // Waits for a second. Returns false if the service ends.
   bool Wait(const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
-    if (!stop.stop_requested()) cv_.wait_for(lock, kHealthTurn);
+    stopped_cv_.wait_for(lock, stop, kHealthTurn, [] { return false; });
     return !stop.stop_requested();
   }
   // Returns a copy, because no reactor may be called under the lock.
@@ -338,7 +321,7 @@ class DevicesHealth final : public v1alpha1::DRAResourceHealth::CallbackService 
 
   Claims& claims_;
   std::mutex mutex_;
-  std::condition_variable cv_;
+  std::condition_variable_any stopped_cv_;
   bool is_leaving_ = false;
   std::map<HealthStream*, Stream> streams_;
   std::jthread thread_;  // Last, because it uses the others.
@@ -365,7 +348,7 @@ class Registration final : public pluginregistration::Registration::CallbackServ
     is_registered_ = request->plugin_registered();
     claims_.Registered(request->plugin_registered() ? "" : error);
     if (request->plugin_registered()) return FinishWith(context, grpc::Status::OK);
-    return FinishWith(context, Refused(grpc::FAILED_PRECONDITION, "not registered: " + error));
+    return FinishWith(context, {grpc::FAILED_PRECONDITION, "not registered: " + error});
   }
 
   bool IsRegistered() const { return is_registered_; }
@@ -388,8 +371,7 @@ class Health final : public grpc::health::v1::Health::CallbackService {
                             grpc::health::v1::HealthCheckResponse* response) override {
     const auto known = is_well_.find(request->service());
     if (known == is_well_.end()) {
-      return FinishWith(context,
-                        Refused(grpc::NOT_FOUND, "services are \"\", liveness and registration"));
+      return FinishWith(context, {grpc::NOT_FOUND, "services are \"\", liveness and registration"});
     }
     response->set_status(known->second() ? grpc::health::v1::HealthCheckResponse::SERVING
                                          : grpc::health::v1::HealthCheckResponse::NOT_SERVING);
@@ -413,70 +395,91 @@ std::vector<std::string> RegistrationsIn(const std::string& folder, const std::s
   return paths;
 }
 
-}  // namespace
-
-struct Service::State {
-  State(const ServiceOptions& options, Claims& who, std::optional<SocketFile> serves,
-        SocketFile registers)
-      : driver(options.driver),
-        registry_folder(options.registry_folder),
-        claims(who),
-        dra_socket(std::move(serves)),
-        registration_socket(std::move(registers)),
-        calls(options.daemon_namespace),
-        dra_v1(who, calls),
-        dra_v1beta1(who, calls),
-        devices_health(who),
-        registration(options.driver, endpoint(), who),
-        health({{"", [this] { return IsWell(); }},
-                {"liveness", [this] { return IsWell(); }},
-                {"registration", [this] { return IsRegistered(); }}}) {
-    quota.Resize(kMemoryMax);
+class GrpcService final : public Service {
+ public:
+  GrpcService(const ServiceOptions& options, Claims& claims, std::optional<SocketFile> serves,
+              SocketFile registers)
+      : driver_(options.driver),
+        registry_folder_(options.registry_folder),
+        claims_(claims),
+        dra_socket_(std::move(serves)),
+        registration_socket_(std::move(registers)),
+        calls_(options.daemon_namespace),
+        dra_v1_(claims, calls_),
+        dra_v1beta1_(claims, calls_),
+        devices_health_(claims),
+        registration_(options.driver, GrpcService::endpoint(), claims),
+        health_({{"", [this] { return IsWell(); }},
+                 {"liveness", [this] { return IsWell(); }},
+                 {"registration", [this] { return IsRegistered(); }}}) {
+    quota_.Resize(kMemoryMax);
   }
+  ~GrpcService() override;
+  GrpcService(const GrpcService&) = delete;
+  GrpcService& operator=(const GrpcService&) = delete;
 
-  Result<void> Start(const std::optional<int>& port);
+  Result<void> Serve(const std::optional<int>& port);
+
+  std::string endpoint() const override {
+    return dra_socket_ ? dra_socket_->path() : registration();
+  }
+  std::string registration() const override { return registration_socket_.path(); }
+  int health_port() const override {
+    return probe_listener_ == nullptr ? 0 : probe_listener_->port();
+  }
+  bool IsWell() const override {
+    return claims_.Trouble().empty() && (!dra_socket_ || dra_socket_->IsOurs()) &&
+           registration_socket_.IsOurs();
+  }
+  bool IsRegistered() const override { return registration_.IsRegistered() && IsWell(); }
+  bool IsSuperseded() const override {
+    return !registration_socket_.IsOurs() || HasOther(IsYounger);
+  }
+  bool HasElder() const override {
+    return HasOther(
+        [](const std::string& other, const std::string& own) { return IsYounger(own, other); });
+  }
+  void Leave() override {
+    calls_.leaving = true;
+    devices_health_.Leave();
+  }
+  int open_calls() const override { return calls_.open; }
+
+ private:
   Result<void> Listen(const SocketFile& socket, const std::vector<grpc::Service*>& services,
                       std::unique_ptr<grpc::Server>& server);
   Result<void> ListenForProbes(int port);
   // Returns whether another instance serves whose socket is meant.
-  bool HasOther(bool (*is_meant)(const std::string& other, const std::string& own));
-  bool IsWell() {
-    return claims.Trouble().empty() && (!dra_socket || dra_socket->IsOurs()) &&
-           registration_socket.IsOurs();
-  }
-  std::string endpoint() const {
-    return dra_socket ? dra_socket->path() : registration_socket.path();
-  }
-  bool IsRegistered() { return registration.IsRegistered() && IsWell(); }
+  bool HasOther(bool (*is_meant)(const std::string& other, const std::string& own)) const;
 
-  const std::string driver;
-  const std::string registry_folder;
-  Claims& claims;
-  std::optional<SocketFile> dra_socket;  // Empty if the other one serves everything.
-  SocketFile registration_socket;
-  Calls calls;
-  Dra<V1> dra_v1;
-  Dra<V1Beta1> dra_v1beta1;
-  DevicesHealth devices_health;
-  Registration registration;
-  Health health;
-  grpc::ResourceQuota quota;
+  const std::string driver_;
+  const std::string registry_folder_;
+  Claims& claims_;
+  std::optional<SocketFile> dra_socket_;  // Empty if the other one serves everything.
+  SocketFile registration_socket_;
+  Calls calls_;
+  DraV1 dra_v1_;
+  DraV1Beta1 dra_v1beta1_;
+  DevicesHealth devices_health_;
+  Registration registration_;
+  Health health_;
+  grpc::ResourceQuota quota_;
   // Last, because they use the others.
-  std::unique_ptr<grpc::Server> dra_server;
-  std::unique_ptr<grpc::Server> registration_server;
-  std::unique_ptr<grpc::Server> health_server;
-  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> probe_acceptor;
-  std::unique_ptr<CappedListener> probe_listener;
+  std::unique_ptr<grpc::Server> dra_server_;
+  std::unique_ptr<grpc::Server> registration_server_;
+  std::unique_ptr<grpc::Server> health_server_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> probe_acceptor_;
+  std::unique_ptr<CappedListener> probe_listener_;
 };
 
-Result<void> Service::State::Listen(const SocketFile& socket,
-                                    const std::vector<grpc::Service*>& services,
-                                    std::unique_ptr<grpc::Server>& server) {
+Result<void> GrpcService::Listen(const SocketFile& socket,
+                                 const std::vector<grpc::Service*>& services,
+                                 std::unique_ptr<grpc::Server>& server) {
   const std::string address = "unix:" + socket.bind_path();
   grpc::ServerBuilder builder;
   int listens = 0;  // gRPC sets it to 1 for a unix socket.
   builder.SetMaxReceiveMessageSize(kMessageMax);
-  builder.SetResourceQuota(quota);
+  builder.SetResourceQuota(quota_);
   builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &listens);
   for (grpc::Service* service : services) builder.RegisterService(service);
   server = builder.BuildAndStart();
@@ -485,8 +488,8 @@ Result<void> Service::State::Listen(const SocketFile& socket,
 }
 
 // Any pod may connect to the port, so no connection stays longer than a probe takes.
-Result<void> Service::State::ListenForProbes(int port) {
-  probe_listener = TRY(CappedListener::Listen(port).map_error([](base::Error error) {
+Result<void> GrpcService::ListenForProbes(int port) {
+  probe_listener_ = TRY(CappedListener::Listen(port).map_error([](base::Error error) {
     error.message += ": is the port taken? choose another by --healthcheck-port";
     return error;
   }));
@@ -496,36 +499,56 @@ Result<void> Service::State::ListenForProbes(int port) {
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, Milliseconds(kAgeMost));
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, Milliseconds(kIdleMost));
   builder.SetMaxReceiveMessageSize(kMessageMax);
-  builder.SetResourceQuota(quota);
-  builder.RegisterService(&health);
+  builder.SetResourceQuota(quota_);
+  builder.RegisterService(&health_);
   using FromFd = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
-  probe_acceptor = builder.experimental().AddExternalConnectionAcceptor(
+  probe_acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
       FromFd::FROM_FD, grpc::InsecureServerCredentials());
-  health_server = builder.BuildAndStart();
-  if (health_server == nullptr) return base::Unavailable("serve probes by gRPC fails");
-  probe_listener->Serve([this](int fd) {
+  health_server_ = builder.BuildAndStart();
+  if (health_server_ == nullptr) return base::Unavailable("serve probes by gRPC fails");
+  probe_listener_->Serve([this](int fd) {
     grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
     connection.fd = fd;
-    probe_acceptor->HandleNewConnection(&connection);
+    probe_acceptor_->HandleNewConnection(&connection);
   });
   return {};
 }
 
-Result<void> Service::State::Start(const std::optional<int>& port) {
+Result<void> GrpcService::Serve(const std::optional<int>& port) {
   if (port) TRY(ListenForProbes(*port));
-  std::vector<grpc::Service*> services = {&dra_v1, &dra_v1beta1, &devices_health};
+  std::vector<grpc::Service*> services = {&dra_v1_, &dra_v1beta1_, &devices_health_};
   // In this order: a kubelet that finds the registration connects to the other socket at once.
-  if (dra_socket) {
-    TRY(Listen(*dra_socket, services, dra_server));
-    TRY(dra_socket->Publish());
+  if (dra_socket_) {
+    TRY(Listen(*dra_socket_, services, dra_server_));
+    TRY(dra_socket_->Publish());
     services.clear();
   }
-  services.push_back(&registration);
-  TRY(Listen(registration_socket, services, registration_server));
-  return registration_socket.Publish();
+  services.push_back(&registration_);
+  TRY(Listen(registration_socket_, services, registration_server_));
+  return registration_socket_.Publish();
 }
 
-Service::Service(std::unique_ptr<State> state) : state_(std::move(state)) {}
+bool GrpcService::HasOther(bool (*is_meant)(const std::string& other,
+                                            const std::string& own)) const {
+  const auto sockets = RegistrationsIn(registry_folder_, driver_);
+  return std::ranges::any_of(sockets, [&](const std::string& path) {
+    return is_meant(path, registration()) && IsServed(path);
+  });
+}
+
+GrpcService::~GrpcService() {
+  Leave();
+  probe_listener_.reset();
+  const gpr_timespec drain = gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                                          gpr_time_from_seconds(kDrain.count(), GPR_TIMESPAN));
+  for (const auto* server : {&registration_server_, &dra_server_, &health_server_}) {
+    if (*server == nullptr) continue;
+    (*server)->Shutdown(drain);
+    (*server)->Wait();
+  }
+}
+
+}  // namespace
 
 Result<std::unique_ptr<Service>> Service::Start(const ServiceOptions& options, Claims& claims) {
   const std::string mark = options.pod_uid.empty() ? "" : "-" + options.pod_uid;
@@ -541,52 +564,10 @@ Result<std::unique_ptr<Service>> Service::Start(const ServiceOptions& options, C
   auto registers = TRY(SocketFile::At(options.registry_folder, registry));
   RemoveDead(SocketsIn(options.plugin_folder, kDraPrefix, kDraSuffix));
   RemoveDead(RegistrationsIn(options.registry_folder, options.driver));
-  auto state = std::make_unique<State>(options, claims, std::move(serves), std::move(registers));
-  TRY(state->Start(options.health_port));
-  return std::unique_ptr<Service>(new Service(std::move(state)));
-}
-
-bool Service::State::HasOther(bool (*is_meant)(const std::string& other, const std::string& own)) {
-  const auto sockets = RegistrationsIn(registry_folder, driver);
-  return std::ranges::any_of(sockets, [&](const std::string& path) {
-    return is_meant(path, registration_socket.path()) && IsServed(path);
-  });
-}
-
-bool Service::IsSuperseded() const {
-  return !state_->registration_socket.IsOurs() || state_->HasOther(IsYounger);
-}
-
-bool Service::HasElder() const {
-  return state_->HasOther(
-      [](const std::string& other, const std::string& own) { return IsYounger(own, other); });
-}
-
-void Service::Leave() {
-  state_->calls.leaving = true;
-  state_->devices_health.Leave();
-}
-
-Service::~Service() {
-  Leave();
-  state_->probe_listener.reset();
-  const gpr_timespec drain = gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
-                                          gpr_time_from_seconds(kDrain.count(), GPR_TIMESPAN));
-  for (const auto* server :
-       {&state_->registration_server, &state_->dra_server, &state_->health_server}) {
-    if (*server == nullptr) continue;
-    (*server)->Shutdown(drain);
-    (*server)->Wait();
-  }
-}
-
-bool Service::IsWell() const { return state_->IsWell(); }
-bool Service::IsRegistered() const { return state_->IsRegistered(); }
-int Service::open_calls() const { return state_->calls.open; }
-std::string Service::endpoint() const { return state_->endpoint(); }
-std::string Service::registration() const { return state_->registration_socket.path(); }
-int Service::health_port() const {
-  return state_->probe_listener == nullptr ? 0 : state_->probe_listener->port();
+  auto service =
+      std::make_unique<GrpcService>(options, claims, std::move(serves), std::move(registers));
+  TRY(service->Serve(options.health_port));
+  return service;
 }
 
 }  // namespace kubelet

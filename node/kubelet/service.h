@@ -40,32 +40,25 @@ class Service {
   static base::Result<std::unique_ptr<Service>> Start(const ServiceOptions& options,
                                                       Claims& claims);
   // Refuses new calls and waits for the open ones. `claims` must still answer them.
-  ~Service();
-  Service(const Service&) = delete;
-  Service& operator=(const Service&) = delete;
+  virtual ~Service() = default;
 
-  std::string endpoint() const;
-  std::string registration() const;
-  int health_port() const;  // 0 if there is none.
+  virtual std::string endpoint() const = 0;
+  virtual std::string registration() const = 0;
+  virtual int health_port() const = 0;  // 0 if there is none.
   // IsWell() returns whether it can be reached and makes progress. IsRegistered() returns whether
   // the kubelet has also registered it. Thread-safe.
-  bool IsWell() const;
-  bool IsRegistered() const;
+  virtual bool IsWell() const = 0;
+  virtual bool IsRegistered() const = 0;
   // Returns whether another instance of this driver serves the kubelet instead of this one. Reads
   // the file system.
-  bool IsSuperseded() const;
+  virtual bool IsSuperseded() const = 0;
   // Returns whether an older instance of this driver still serves, and may answer calls. Reads the
   // file system.
-  bool HasElder() const;
+  virtual bool HasElder() const = 0;
   // Refuses new calls from now on, so that the open calls can be answered.
-  void Leave();
+  virtual void Leave() = 0;
   // Returns the number of open calls. It does not grow after Leave().
-  int open_calls() const;
-
- private:
-  struct State;
-  explicit Service(std::unique_ptr<State> state);
-  const std::unique_ptr<State> state_;
+  virtual int open_calls() const = 0;
 };
 
 }  // namespace kubelet
