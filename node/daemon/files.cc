@@ -4,12 +4,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 
 #include "pkg/base/file.h"
 #include "pkg/base/open_file.h"
+#include "pkg/base/text.h"
 
 namespace imex_daemon {
 
@@ -65,11 +65,9 @@ Result<std::string> FindProgram(const std::string& name, const std::string& sear
     if (IsRunnable(name)) return name;
     return base::Fail(base::ErrorCode::kNotFound, name + " is not a program that can be run");
   }
-  for (std::size_t begin = 0; begin <= search.size();) {
-    const std::size_t end = std::min(search.find(':', begin), search.size());
-    std::string path = search.substr(begin, end - begin) + "/" + name;
-    if (end > begin && IsRunnable(path)) return path;
-    begin = end + 1;
+  for (std::string_view rest = search; !rest.empty();) {
+    const std::string folder(base::TakePart(rest, ':'));
+    if (!folder.empty() && IsRunnable(folder + "/" + name)) return folder + "/" + name;
   }
   return base::Fail(base::ErrorCode::kNotFound, name + " is in no folder of PATH (" + search + ")");
 }

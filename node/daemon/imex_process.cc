@@ -2,10 +2,11 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <string>
 #include <utility>
+
+#include "pkg/base/text.h"
 
 namespace imex_daemon {
 
@@ -49,11 +50,7 @@ void ImexProcess::PassOn(const std::stop_token& stop) {
     const std::string lines = output.substr(0, end);
     output.erase(0, end);
     WriteToStderr(lines);
-    for (std::size_t begin = 0; begin < lines.size();) {
-      const std::size_t newline = std::min(lines.find('\n', begin), lines.size());
-      on_line_(std::string_view(lines).substr(begin, newline - begin));
-      begin = newline + 1;
-    }
+    for (std::string_view rest = lines; !rest.empty();) on_line_(base::TakePart(rest, '\n'));
   }
 }
 

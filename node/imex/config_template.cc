@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "pkg/base/text.h"
 #include "pkg/json/utf8.h"
 
 namespace imex {
@@ -39,7 +40,7 @@ Action ReadAction(std::string_view inside) {
     action.trims_after = true;
     inside.remove_suffix(1);
   }
-  action.text = TrimBack(TrimFront(inside));
+  action.text = base::Trim(inside);
   return action;
 }
 
@@ -89,9 +90,8 @@ base::Result<std::string> RenderConfig(std::string_view text, const ConfigValues
 std::string WithKeys(std::string_view text, ConfigKeys keys) {
   std::string written;
   while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
-    const std::string_view name = TrimBack(TrimFront(line.substr(0, line.find('='))));
+    const std::string_view line = base::TakePart(text, '\n');
+    const std::string_view name = base::Trim(line.substr(0, line.find('=')));
     const auto key =
         std::ranges::find_if(keys, [&](const auto& wanted) { return wanted.first == name; });
     // A key without "=" is not a setting, so its line stays.

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "pkg/base/check.h"
+#include "pkg/base/text.h"
 
 namespace imex {
 
@@ -53,8 +54,7 @@ std::string WithHosts(std::string_view text, const std::vector<HostsEntry>& host
   }
   std::string written;
   while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    const std::string_view line = base::TakePart(text, '\n');
     if (line == kBegin || line == kEnd || NamesADaemon(line)) continue;
     written.append(line).append("\n");
   }

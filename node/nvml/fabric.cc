@@ -1,18 +1,13 @@
 #include "node/nvml/fabric.h"
 
-#include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "node/nvml/abi.h"
+#include "pkg/base/text.h"
 
 namespace nvml {
 
 namespace {
-
-bool HasCluster(const Fabric& fabric) {
-  return std::ranges::any_of(fabric.cluster, [](std::uint8_t byte) { return byte != 0; });
-}
 
 // Returns whether the GPU is in a fabric.
 base::Result<bool> IsAttached(const Fabric& fabric, Strictness strictness) {
@@ -26,7 +21,7 @@ base::Result<bool> IsAttached(const Fabric& fabric, Strictness strictness) {
     return base::Invalid(gpu + " could not join its NVLink fabric: NVML says " +
                          std::to_string(fabric.status));
   }
-  return HasCluster(fabric);
+  return fabric.cluster != Fabric().cluster;  // Zeros mean that it has none.
 }
 
 constexpr std::array<std::pair<unsigned, std::string_view>, 4> kFlags = {
@@ -36,16 +31,13 @@ constexpr std::array<std::pair<unsigned, std::string_view>, 4> kFlags = {
      {abi::kAccessTimeoutRecovery, "recovery from an access timeout"}}};
 
 std::string TroubleOf(std::uint32_t health) {
-  std::string trouble;
-  const auto add = [&trouble](std::string_view what) {
-    trouble.append(trouble.empty() ? "" : ", ").append(what);
-  };
+  std::vector<std::string> trouble;
   for (const auto& [shift, name] : kFlags) {
-    if (((health >> shift) & abi::kFlagMask) == abi::kTrue) add(name);
+    if (((health >> shift) & abi::kFlagMask) == abi::kTrue) trouble.emplace_back(name);
   }
   const unsigned configuration = (health >> abi::kConfiguration) & abi::kConfigurationMask;
-  if (configuration > abi::kConfigurationNone) add("incorrect configuration");
-  return trouble;
+  if (configuration > abi::kConfigurationNone) trouble.emplace_back("incorrect configuration");
+  return base::Join(trouble);
 }
 
 }  // namespace
@@ -93,17 +85,7 @@ base::Result<std::string> CliqueOf(const std::vector<Fabric>& gpus, Strictness s
 }
 
 bool KnowsNames(std::string_view driver_version) {
-  constexpr std::array<int, 3> kFirst = {570, 158, 1};
-  std::array<int, 3> version = {};
-  for (int& part : version) {
-    const auto [stop, error] =
-        std::from_chars(driver_version.data(), driver_version.data() + driver_version.size(), part);
-    if (error != std::errc()) break;
-    driver_version.remove_prefix(static_cast<std::size_t>(stop - driver_version.data()));
-    if (!driver_version.starts_with('.')) break;
-    driver_version.remove_prefix(1);
-  }
-  return version >= kFirst;
+  return base::VersionIn(driver_version) >= std::vector{570, 158, 1};
 }
 
 }  // namespace nvml

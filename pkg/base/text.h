@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 namespace base {
@@ -19,6 +21,14 @@ inline std::string_view Trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
 }
 
+// Removes the first part of `text`, and the `end` behind it. Returns the part without `end`. The
+// last part may have none.
+inline std::string_view TakePart(std::string_view& text, char end) {
+  const std::string_view part = text.substr(0, text.find(end));
+  text.remove_prefix(std::min(part.size() + 1, text.size()));
+  return part;
+}
+
 // Returns the value of a Boolean in a form that Go's strconv.ParseBool accepts, as NVIDIA's
 // programs do. Empty if it has another form.
 inline std::optional<bool> ParseGoBool(std::string_view text) {
@@ -28,6 +38,21 @@ inline std::optional<bool> ParseGoBool(std::string_view text) {
   if (std::ranges::find(kTrue, text) != kTrue.end()) return true;
   if (std::ranges::find(kFalse, text) != kFalse.end()) return false;
   return {};
+}
+
+// Returns the numbers at the beginning of a version: {1, 7, 27} of "1.7.27-rc.1". Empty if it does
+// not begin with one.
+inline std::vector<int> VersionIn(std::string_view text) {
+  std::vector<int> numbers;
+  int number = 0;
+  while (true) {
+    const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc()) return numbers;
+    numbers.push_back(number);
+    text.remove_prefix(static_cast<std::size_t>(stop - text.data()));
+    if (!text.starts_with('.')) return numbers;
+    text.remove_prefix(1);
+  }
 }
 
 // Returns "a, b and 4 more": the first `shown_max` names, and the number of all others.

@@ -21,14 +21,6 @@ constexpr std::size_t kTextMax = 64U << 10;
 constexpr const char* kChannels = "nvidia-caps-imex-channels";
 constexpr const char* kCapabilities = "nvidia-caps";
 
-// Removes the next line from the front of `text`.
-std::string_view NextLine(std::string_view& text) {
-  const std::size_t end = text.find('\n');
-  const std::string_view line = text.substr(0, end);
-  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-  return line;
-}
-
 std::optional<std::int64_t> NumberIn(std::string_view text) {
   const auto number = base::ParseNumber<std::int32_t>(text);
   if (!number || *number < 0) return {};
@@ -116,7 +108,7 @@ std::string DriverMark(const HostPaths& paths) {
 std::optional<std::int64_t> MajorOf(std::string_view devices, std::string_view name) {
   bool is_character = false;
   while (!devices.empty()) {
-    const std::string_view line = Trim(NextLine(devices));
+    const std::string_view line = Trim(base::TakePart(devices, '\n'));
     if (line == "Character devices:") is_character = true;
     if (line == "Block devices:") is_character = false;
     const std::size_t gap = line.find(' ');
@@ -130,7 +122,7 @@ Result<cdi::DeviceNode> CapabilityIn(std::string_view text, std::int64_t major) 
   std::optional<std::int64_t> minor;
   std::optional<std::int64_t> mode;
   while (!text.empty()) {
-    const std::string_view line = NextLine(text);
+    const std::string_view line = base::TakePart(text, '\n');
     const std::size_t colon = line.find(':');
     if (colon == std::string_view::npos) continue;
     const std::string_view name = Trim(line.substr(0, colon));

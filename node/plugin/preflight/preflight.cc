@@ -3,30 +3,15 @@
 #include <array>
 #include <charconv>
 #include <cstdint>
-#include <optional>
 #include <utility>
+
+#include "pkg/base/text.h"
 
 namespace plugin {
 
 namespace {
 
 constexpr std::string_view kContainerd = "containerd://";
-
-struct Version {
-  int major = 0;
-  int minor = 0;
-};
-
-// Returns the first two numbers of "1.7.27". Empty if there are none.
-std::optional<Version> VersionIn(std::string_view text) {
-  Version version;
-  const char* const begin = text.data();
-  const char* const end = begin + text.size();
-  const auto major = std::from_chars(begin, end, version.major);
-  if (major.ec != std::errc() || major.ptr == end || *major.ptr != '.') return {};
-  if (std::from_chars(major.ptr + 1, end, version.minor).ec != std::errc()) return {};
-  return version;
-}
 
 std::string Hex(std::uint32_t number) {
   constexpr int kBase = 16;
@@ -54,109 +39,106 @@ class Checks {
   void Stop(std::string text) { Add(true, std::move(text)); }
   void Note(std::string text) { Add(false, std::move(text)); }
 
-  void Driver();
-  void Fabric();
-  void ImexOfDaemons();
-  void ImexOfHost();
-  void Containers();
+  void Driver() {
+    if (!found_.library_trouble.empty()) {
+      Stop("NVIDIA's driver: " + found_.library_trouble + "; its root on the host is " +
+           found_.driver_root +
+           " here: install the driver, or say where it is, NVIDIA_DRIVER_ROOT, and mount that");
+    } else if (found_.needs_names && !nvml::KnowsNames(found_.driver_version)) {
+      Stop("NVIDIA's driver is " + found_.driver_version +
+           ", whose IMEX does not know its peers by names: install 570.158.01 or later");
+    }
+    if (!found_.host_managed && !found_.files_trouble.empty()) Stop(found_.files_trouble);
+    if (!found_.has_channels) {
+      Stop(
+          "IMEX channels: /proc/devices has no nvidia-caps-imex-channels: load the kernel module "
+          "nvidia, of a driver that has them (modprobe nvidia)");
+    }
+  }
+
+  void Fabric() {
+    if (found_.fabric == NodeProbe::Fabric::kForming) {
+      Note("NVLink fabric: " + found_.fabric_trouble + "; the plugin waits for it");
+    }
+    if (found_.fabric == NodeProbe::Fabric::kBroken) {
+      Note("NVLink fabric: " + found_.fabric_trouble +
+           "; nothing new is placed here until this is fixed");
+    }
+    if (!found_.fabric_health.empty()) {
+      Note("NVLink fabric: NVML reports " + found_.fabric_health +
+           "; jobs may be slow or fail: look at the switches and the driver's log (dmesg)");
+    }
+  }
+
+  void ImexOfDaemons() {
+    const std::string version = found_.driver_version.empty() ? "" : " " + found_.driver_version;
+    // Without a fabric, daemons do not run IMEX.
+    if (found_.fabric == NodeProbe::Fabric::kNone) return;
+    if (found_.runs_on_host) {
+      Stop(
+          "IMEX runs on the host, as nvidia-imex.service, and a domain's daemon cannot run beside "
+          "it: systemctl disable --now nvidia-imex.service (or have all domains use that one: "
+          "IMEX_MODE=hostManaged, here and for the controller)");
+    }
+    if (!found_.has_imex || !found_.has_ctl) {
+      const std::string missing = found_.has_imex  ? "nvidia-imex-ctl is"
+                                  : found_.has_ctl ? "nvidia-imex is"
+                                                   : "nvidia-imex and nvidia-imex-ctl are";
+      // A fabric that never completes, as in some modes of the fabric manager, needs no IMEX.
+      const bool may_do_without = found_.fabric == NodeProbe::Fabric::kForming;
+      Add(!may_do_without,
+          "IMEX: " + missing + " not under the driver's root, " + found_.driver_root +
+              " of the host: install NVIDIA's package nvidia-imex there, of the driver's version" +
+              version);
+    } else if (!found_.imex_version.empty() && !found_.driver_version.empty() &&
+               found_.imex_version != found_.driver_version) {
+      Note(
+          "IMEX is " + found_.imex_version + " and the driver" + version +
+          ": NVIDIA supports only equal versions: install the nvidia-imex of the driver's version");
+    }
+    if (found_.library_trouble.empty() && !found_.has_management) {
+      Note(
+          "IMEX: the driver has no capability fabric-imex-mgmt "
+          "(/proc/driver/nvidia/capabilities), without which daemons cannot manage channels: look "
+          "at the driver's log (dmesg)");
+    }
+  }
+
+  void ImexOfHost() {
+    if (!found_.has_ctl) {
+      Stop("IMEX: nvidia-imex-ctl is not under the driver's root, " + found_.driver_root +
+           " of the host: the plugin asks IMEX of the host by it; install NVIDIA's package "
+           "nvidia-imex there");
+    }
+    if (!found_.has_socket) {
+      Note(
+          "IMEX of the host does not listen on " + found_.imex_socket +
+          ": start nvidia-imex.service with IMEX_CMD_UNIX_DOMAIN_PATH set to that; pods wait until "
+          "it does");
+    }
+  }
+
+  void Containers() {
+    if (!found_.cdi_trouble.empty()) {
+      Stop("CDI: " + found_.cdi_trouble + ": mount the host's folder there, to be written");
+    }
+    if (!found_.runtime.starts_with(kContainerd)) return;
+    const std::string version = found_.runtime.substr(kContainerd.size());
+    const std::string name = "containerd " + version;
+    const std::vector<int> numbers = base::VersionIn(version);
+    if (numbers.size() < 2 || numbers[0] > 1) return;
+    if (numbers[1] < 7) {
+      Stop("CDI: " + name + " ignores devices without an error: install 1.7 or later");
+    } else {
+      Note("CDI: " + name +
+           " has CDI off by default: if pods get no devices, set enable_cdi = true in its "
+           "configuration");
+    }
+  }
 
   const NodeProbe& found_;
   std::vector<Finding> findings_;
 };
-
-void Checks::Driver() {
-  if (!found_.library_trouble.empty()) {
-    Stop("NVIDIA's driver: " + found_.library_trouble + "; its root on the host is " +
-         found_.driver_root +
-         " here: install the driver, or say where it is, NVIDIA_DRIVER_ROOT, and mount that");
-  } else if (found_.needs_names && !nvml::KnowsNames(found_.driver_version)) {
-    Stop("NVIDIA's driver is " + found_.driver_version +
-         ", whose IMEX does not know its peers by names: install 570.158.01 or later");
-  }
-  if (!found_.host_managed && !found_.files_trouble.empty()) Stop(found_.files_trouble);
-  if (!found_.has_channels) {
-    Stop(
-        "IMEX channels: /proc/devices has no nvidia-caps-imex-channels: load the kernel module "
-        "nvidia, of a driver that has them (modprobe nvidia)");
-  }
-}
-
-void Checks::Fabric() {
-  if (found_.fabric == NodeProbe::Fabric::kForming) {
-    Note("NVLink fabric: " + found_.fabric_trouble + "; the plugin waits for it");
-  }
-  if (found_.fabric == NodeProbe::Fabric::kBroken) {
-    Note("NVLink fabric: " + found_.fabric_trouble +
-         "; nothing new is placed here until this is fixed");
-  }
-  if (!found_.fabric_health.empty()) {
-    Note("NVLink fabric: NVML reports " + found_.fabric_health +
-         "; jobs may be slow or fail: look at the switches and the driver's log (dmesg)");
-  }
-}
-
-void Checks::ImexOfDaemons() {
-  const std::string version = found_.driver_version.empty() ? "" : " " + found_.driver_version;
-  // Without a fabric, daemons do not run IMEX.
-  if (found_.fabric == NodeProbe::Fabric::kNone) return;
-  if (found_.runs_on_host) {
-    Stop(
-        "IMEX runs on the host, as nvidia-imex.service, and a domain's daemon cannot run beside "
-        "it: systemctl disable --now nvidia-imex.service (or have all domains use that one: "
-        "IMEX_MODE=hostManaged, here and for the controller)");
-  }
-  if (!found_.has_imex || !found_.has_ctl) {
-    const std::string missing = found_.has_imex  ? "nvidia-imex-ctl is"
-                                : found_.has_ctl ? "nvidia-imex is"
-                                                 : "nvidia-imex and nvidia-imex-ctl are";
-    // A fabric that never completes, as in some modes of the fabric manager, needs no IMEX.
-    const bool may_do_without = found_.fabric == NodeProbe::Fabric::kForming;
-    Add(!may_do_without,
-        "IMEX: " + missing + " not under the driver's root, " + found_.driver_root +
-            " of the host: install NVIDIA's package nvidia-imex there, of the driver's version" +
-            version);
-  } else if (!found_.imex_version.empty() && !found_.driver_version.empty() &&
-             found_.imex_version != found_.driver_version) {
-    Note("IMEX is " + found_.imex_version + " and the driver" + version +
-         ": NVIDIA supports only equal versions: install the nvidia-imex of the driver's version");
-  }
-  if (found_.library_trouble.empty() && !found_.has_management) {
-    Note(
-        "IMEX: the driver has no capability fabric-imex-mgmt "
-        "(/proc/driver/nvidia/capabilities), without which daemons cannot manage channels: look "
-        "at the driver's log (dmesg)");
-  }
-}
-
-void Checks::ImexOfHost() {
-  if (!found_.has_ctl) {
-    Stop("IMEX: nvidia-imex-ctl is not under the driver's root, " + found_.driver_root +
-         " of the host: the plugin asks IMEX of the host by it; install NVIDIA's package "
-         "nvidia-imex there");
-  }
-  if (!found_.has_socket) {
-    Note("IMEX of the host does not listen on " + found_.imex_socket +
-         ": start nvidia-imex.service with IMEX_CMD_UNIX_DOMAIN_PATH set to that; pods wait until "
-         "it does");
-  }
-}
-
-void Checks::Containers() {
-  if (!found_.cdi_trouble.empty()) {
-    Stop("CDI: " + found_.cdi_trouble + ": mount the host's folder there, to be written");
-  }
-  if (!found_.runtime.starts_with(kContainerd)) return;
-  const std::string name = "containerd " + found_.runtime.substr(kContainerd.size());
-  const auto version = VersionIn(std::string_view(found_.runtime).substr(kContainerd.size()));
-  if (!version || version->major > 1) return;
-  if (version->minor < 7) {
-    Stop("CDI: " + name + " ignores devices without an error: install 1.7 or later");
-  } else {
-    Note("CDI: " + name +
-         " has CDI off by default: if pods get no devices, set enable_cdi = true in its "
-         "configuration");
-  }
-}
 
 }  // namespace
 
