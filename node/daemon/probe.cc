@@ -28,8 +28,7 @@ Result<void> CheckReady(const base::Program& ctl, std::chrono::milliseconds time
                         const base::Clock& clock) {
   const auto end = TRY(base::RunProgram(ctl, {.time = time}, clock, std::stop_token())
                            .map_error(base::While(ctl.path)));
-  const bool exited = end.how == base::ProgramEnd::How::kExited && end.status == 0;
-  if (exited && end.complaints.empty() && imex::SaysReady(end.output)) return {};
+  if (end.Succeeded() && end.complaints.empty() && imex::SaysReady(end.output)) return {};
   const std::string said = json::OneLine(end.output + end.complaints, kSaidMax);
   return base::Unavailable("IMEX is not ready: " +
                            (said.empty() ? ctl.path + " did not answer" : said));

@@ -46,6 +46,8 @@ struct ProgramEnd {
   int status = 0;               // Exit status, or number of the signal.
   std::string output = {};      // Its stdout.
   std::string complaints = {};  // The end of its stderr.
+
+  bool Succeeded() const { return how == How::kExited && status == 0; }
 };
 
 // Runs the program. Blocks until it ends, or until `stop` is requested. Returns an error only if it

@@ -143,11 +143,11 @@ std::string FolderOf(const std::string& path) {
   return path.substr(0, std::max<std::size_t>(path.rfind('/'), 1));
 }
 
-void AddHooks(const DriverFiles& files, const BaseSpecOptions& options, cdi::Edits& edits) {
-  std::set<std::string> folders;
+// `folders` are those of the libraries.
+void AddHooks(const DriverFiles& files, const std::set<std::string>& folders,
+              const BaseSpecOptions& options, cdi::Edits& edits) {
   std::vector<std::string> links;
   for (const DriverFiles::Library& library : files.libraries) {
-    folders.insert(FolderOf(library.path));
     const std::string file = library.path.substr(library.path.rfind('/') + 1);
     for (const std::string& name : library.names) {
       links.insert(links.end(), {"--link", file + "::" + FolderOf(library.path) + "/" + name});
@@ -236,7 +236,7 @@ cdi::Spec BaseSpec(const DriverFiles& files, const BaseSpecOptions& options) {
   for (const DriverFiles::File& program : files.programs) mount(program.file, program.path);
   for (const DriverFiles::File& other : files.others) mount(other.file, other.path);
   if (!options.hook.empty()) {
-    AddHooks(files, options, edits);
+    AddHooks(files, folders, options, edits);
     for (const DriverFiles::Library& library : files.libraries) {
       if (library.path.find("/libcuda.so.") == std::string::npos) continue;
       // The hook for compatibility finds the library by this variable.

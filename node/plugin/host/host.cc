@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <chrono>
 #include <filesystem>
 #include <system_error>
 
@@ -9,6 +10,7 @@
 #include "node/plugin/host/base_spec.h"
 #include "pkg/base/file.h"
 #include "pkg/base/number.h"
+#include "pkg/base/subprocess.h"
 #include "pkg/base/text.h"
 
 namespace plugin {
@@ -18,6 +20,8 @@ namespace {
 using base::ErrorCode, base::Fail, base::Result, base::Trim, base::Unavailable;
 
 constexpr std::size_t kTextMax = 64U << 10;
+constexpr std::size_t kOutputMax = 4096;
+constexpr std::chrono::seconds kProgramTime{5};
 constexpr const char* kChannels = "nvidia-caps-imex-channels";
 constexpr const char* kCapabilities = "nvidia-caps";
 
@@ -133,6 +137,19 @@ Result<cdi::DeviceNode> CapabilityIn(std::string_view text, std::int64_t major) 
   std::string path = "/dev/nvidia-caps/nvidia-cap" + std::to_string(*minor);
   return cdi::DeviceNode{
       .path = path, .host_path = path, .major = major, .minor = *minor, .mode = *mode};
+}
+
+std::optional<std::string> RunInRoot(const std::string& driver_root,
+                                     const std::vector<std::string>& command,
+                                     const base::Clock& clock, const std::stop_token& stop) {
+  base::Program program = {.path = "/usr/sbin/chroot",
+                           .arguments = {driver_root},
+                           .environment = {"PATH=" + ProgramPath()}};
+  program.arguments.insert(program.arguments.end(), command.begin(), command.end());
+  auto end = base::RunProgram(program, {.time = kProgramTime, .output_bytes_max = kOutputMax},
+                              clock, stop);
+  if (!end || !end->Succeeded()) return {};
+  return std::move(end->output);
 }
 
 Result<Host> ReadHost(const HostPaths& paths, const HostNeeds& needs) {

@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "node/cdi/spec.h"
 #include "node/nvml/fabric.h"
+#include "pkg/base/clock.h"
 #include "pkg/base/result.h"
 
 namespace plugin {
@@ -52,6 +54,12 @@ std::string DriverMark(const HostPaths& paths);
 // devices are prepared. Returns kUnavailable if the fabric is forming, or a device of the driver
 // does not exist yet: retry soon. Returns kNotFound if the driver lacks something, or fails: retry.
 base::Result<Host> ReadHost(const HostPaths& paths, const HostNeeds& needs);
+
+// Runs a program of the driver, such as {"nvidia-imex", "--version"}, in the driver's root, with
+// the libraries there. Returns what it prints. Empty if it fails or takes longer than 5 s.
+std::optional<std::string> RunInRoot(const std::string& driver_root,
+                                     const std::vector<std::string>& command,
+                                     const base::Clock& clock, const std::stop_token& stop);
 
 // Returns the major number of a character device in the text of /proc/devices. Empty if absent.
 std::optional<std::int64_t> MajorOf(std::string_view devices, std::string_view name);

@@ -14,7 +14,7 @@
 #include "node/plugin/host/host.h"
 #include "node/plugin/rules/checkpoint.h"
 #include "pkg/base/file.h"
-#include "pkg/base/subprocess.h"
+#include "pkg/base/text.h"
 
 namespace plugin {
 
@@ -23,8 +23,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kTextMax = 64U << 10;
-constexpr std::size_t kOutputMax = 4096;
-constexpr std::chrono::seconds kVersionTime{5};
 constexpr std::chrono::seconds kPause{2};
 constexpr const char* kUnit = "/system.slice/nvidia-imex.service";
 
@@ -67,18 +65,6 @@ bool RunsOnHost(const std::string& cgroups) {
   return fs::is_directory(cgroups + "/systemd" + kUnit, error);
 }
 
-// Asks the program for its version, with the libraries of its host.
-std::string ImexVersion(const ProbeContext& context) {
-  const base::Program program = {
-      .path = "/usr/sbin/chroot",
-      .arguments = {context.settings.driver_root, "nvidia-imex", "--version"},
-      .environment = {"PATH=" + ProgramPath()}};
-  const auto end = base::RunProgram(program, {.time = kVersionTime, .output_bytes_max = kOutputMax},
-                                    context.clock, {});
-  const bool is_said = end && end->how == base::ProgramEnd::How::kExited && end->status == 0;
-  return is_said ? ImexVersionIn(end->output) : "";
-}
-
 void ProbeImex(const ProbeContext& context, NodeProbe& found) {
   const Settings& settings = context.settings;
   const DriverFiles files =
@@ -96,7 +82,10 @@ void ProbeImex(const ProbeContext& context, NodeProbe& found) {
   std::error_code error;
   found.has_socket = fs::is_socket(settings.driver_root + settings.imex_socket, error);
   found.runs_on_host = RunsOnHost(settings.host_cgroups);
-  if (found.has_imex && !settings.host_managed) found.imex_version = ImexVersion(context);
+  if (!found.has_imex || settings.host_managed) return;
+  const auto printed =
+      RunInRoot(settings.driver_root, {"nvidia-imex", "--version"}, context.clock, {});
+  found.imex_version = ImexVersionIn(printed.value_or(""));
 }
 
 std::string CdiTrouble(const std::string& folder) {
@@ -106,21 +95,13 @@ std::string CdiTrouble(const std::string& folder) {
 }
 
 bool HasPrepared(const Settings& settings) {
-  auto boot = base::ReadFile(settings.boot_id, kTextMax);
+  const auto boot = base::ReadFile(settings.boot_id, kTextMax);
   auto text = base::ReadFile(settings.Folder() + "/checkpoint.json", kCheckpointBytesMax);
   if (!text && text.error().code == base::ErrorCode::kTooLarge) return true;
   if (!boot || !text) return false;
-  while (!boot->empty() && boot->back() == '\n') boot->pop_back();
-  const Resumed resumed = Resume(*std::move(text), *boot);
+  const Resumed resumed = Resume(*std::move(text), std::string(base::Trim(*boot)));
   // An unreadable checkpoint may hold claims.
   return resumed.from == Resumed::From::kUnreadable || !resumed.checkpoint.claims.empty();
-}
-
-void SayFacts(const NodeProbe& found, const ProbeContext& context, std::set<std::string>& said) {
-  for (const std::string& fact : FactsOf(found)) {
-    const std::string line = "FACT " + fact;
-    if (said.insert(line).second) context.say(line);
-  }
 }
 
 }  // namespace
@@ -142,13 +123,17 @@ NodeProbe ProbeNode(const ProbeContext& context) {
 base::Result<void> WaitForNode(const ProbeContext& context) {
   const auto until = context.clock.Now() + std::chrono::seconds(context.settings.preflight_wait);
   std::set<std::string> said;
+  const auto say_once = [&](const std::string& line) {
+    if (said.insert(line).second) context.say(line);
+  };
   for (;;) {
     const NodeProbe found = ProbeNode(context);
-    if (context.settings.preflight_facts) SayFacts(found, context, said);
+    if (context.settings.preflight_facts) {
+      for (const std::string& fact : FactsOf(found)) say_once("FACT " + fact);
+    }
     bool stops = false;
     for (const Finding& finding : Preflight(found)) {
-      const std::string line = (finding.stops ? "MISSING " : "NOTE ") + finding.text;
-      if (said.insert(line).second) context.say(line);
+      say_once((finding.stops ? "MISSING " : "NOTE ") + finding.text);
       stops = stops || finding.stops;
     }
     if (!stops) {

@@ -1,6 +1,5 @@
 #include "node/plugin/process/file_host_reader.h"
 
-#include <chrono>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -10,15 +9,11 @@
 #include "node/plugin/host/base_spec.h"
 #include "node/plugin/host/file_disk.h"
 #include "pkg/base/capabilities.h"
-#include "pkg/base/subprocess.h"
 #include "pkg/base/text.h"
 
 namespace plugin {
 
 using base::Result;
-
-constexpr std::chrono::seconds kImexTime{5};
-constexpr std::size_t kImexOutputMax = 4096;
 
 HostPaths FileHostReader::Paths() const {
   return {.driver_root = settings_.driver_root,
@@ -72,14 +67,10 @@ Result<DriverRead> FileHostReader::Read(const std::string& hook) {
 }
 
 bool FileHostReader::IsImexReady(const std::stop_token& stop) {
-  const base::Program program = {
-      .path = "/usr/sbin/chroot",
-      .arguments = {settings_.driver_root, "nvidia-imex-ctl", "-q", "--u=" + settings_.imex_socket},
-      .environment = {"PATH=" + ProgramPath()}};
-  const auto end = base::RunProgram(
-      program, {.time = kImexTime, .output_bytes_max = kImexOutputMax}, clock_, stop);
-  return end && end->how == base::ProgramEnd::How::kExited && end->status == 0 &&
-         base::Trim(end->output) == "READY";
+  const auto printed =
+      RunInRoot(settings_.driver_root, {"nvidia-imex-ctl", "-q", "--u=" + settings_.imex_socket},
+                clock_, stop);
+  return printed && base::Trim(*printed) == "READY";
 }
 
 }  // namespace plugin
