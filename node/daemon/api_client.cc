@@ -2,6 +2,7 @@
 
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "controller/api/names.h"
 
@@ -13,24 +14,21 @@ DaemonApiClient::DaemonApiClient(kube::ClientConfig config, const DaemonIdentity
                                  const base::Clock& clock, base::Logger& logger,
                                  std::function<void()> on_change)
     : self_(self),
-      logger_(logger),
       on_change_(std::move(on_change)),
       cliques_(&api::DecodeClique, kube::kNoKeys, kube::OnAnyChange(on_change_), logger),
       pods_(&api::DecodeDaemonPod, kube::kNoKeys, kube::OnAnyChange(on_change_), logger),
       clique_reflector_(kube::OneNamed(api::kComputeDomainCliques, self.CliqueKey()), cliques_,
                         random_, logger),
+      pod_reflector_(kube::OneNamed(kube::kPods, self.pod), pods_, random_, logger),
       session_(std::move(config), kProgram, clock, logger, 1) {}
 
 void DaemonApiClient::Watch(bool pod_too) {
   const auto on_turn = [this] {
     if (clique_reflector_.HasSynced() && !clique_read_.exchange(true)) on_change_();
   };
-  if (!pod_too) {
-    watch_ = session_.Watch({&clique_reflector_}, on_turn);
-    return;
-  }
-  pod_reflector_.emplace(kube::OneNamed(kube::kPods, self_.pod), pods_, random_, logger_);
-  watch_ = session_.Watch({&clique_reflector_, &*pod_reflector_}, on_turn);
+  std::vector<kube::Reflector*> reflectors = {&clique_reflector_};
+  if (pod_too) reflectors.push_back(&pod_reflector_);
+  watch_ = session_.Watch(std::move(reflectors), on_turn);
 }
 
 bool DaemonApiClient::pod_ready() const {

@@ -6,7 +6,6 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <optional>
 
 #include "controller/api/types.h"
 #include "node/daemon/identity.h"
@@ -40,13 +39,12 @@ class DaemonApiClient {
 
  private:
   const DaemonIdentity& self_;
-  base::Logger& logger_;
   const std::function<void()> on_change_;
   base::SystemRandom random_;
   kube::Store<api::Clique> cliques_;
   kube::Store<api::DaemonPod> pods_;
   kube::Reflector clique_reflector_;
-  std::optional<kube::Reflector> pod_reflector_;
+  kube::Reflector pod_reflector_;
   std::atomic<bool> clique_read_ = false;
   // Last: they use the other members.
   kube::ThreadedApiSession session_;

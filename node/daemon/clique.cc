@@ -13,7 +13,9 @@ namespace {
 using api::Clique, api::Member;
 using json::Value;
 
-bool IsIndex(int index, const DaemonIdentity& self) { return index >= 0 && index < self.nodes_max; }
+bool IsIndex(std::int64_t index, const DaemonIdentity& self) {
+  return index >= 0 && index < self.nodes_max;
+}
 
 Value OwnerOf(const DaemonIdentity& self) {
   return Value::Object(
@@ -110,8 +112,8 @@ base::Result<bool> PutOwnEntry(Value& clique, const DaemonIdentity& self, bool r
     // As const, because looking up a missing name would otherwise add it to the entry.
     if (std::as_const(daemon)["nodeName"].AsString() == self.node) own = &daemon;
   }
-  const auto index_of = [](const Value& daemon) { return daemon["index"].AsInt().value_or(-1); };
-  const bool has_index = own != nullptr && index_of(*own) >= 0 && index_of(*own) < self.nodes_max;
+  const bool has_index =
+      own != nullptr && IsIndex(std::as_const(*own)["index"].AsInt().value_or(-1), self);
   const int index = has_index ? -1 : LowestFreeIndex(daemons, self);
   if (index == self.nodes_max) {
     return base::Invalid(

@@ -27,10 +27,9 @@ std::string Search() { return base::GetEnv("PATH").value_or("/usr/bin:/bin"); }
 // Returns the age of the container's first process, which is the daemon's.
 std::chrono::milliseconds Age() {
   constexpr std::size_t kFileMax = 4096;
-  const auto stat = base::ReadFile("/proc/1/stat", kFileMax);
-  const auto uptime = base::ReadFile("/proc/uptime", kFileMax);
-  if (!stat || !uptime) return std::chrono::milliseconds::max();
-  return imex_daemon::AgeOf(*stat, *uptime, ::sysconf(_SC_CLK_TCK))
+  const std::string stat = base::ReadFile("/proc/1/stat", kFileMax).value_or("");
+  const std::string uptime = base::ReadFile("/proc/uptime", kFileMax).value_or("");
+  return imex_daemon::AgeOf(stat, uptime, ::sysconf(_SC_CLK_TCK))
       .value_or(std::chrono::milliseconds::max());
 }
 

@@ -33,7 +33,7 @@ Result<std::string> RunCtl(base::Program ctl, std::initializer_list<std::string>
   ctl.arguments.insert(ctl.arguments.end(), question);
   const auto end =
       TRY(base::RunProgram(ctl, {.time = kAskTime, .output_bytes_max = kAnswerMax}, clock, stop));
-  if (end.how == base::ProgramEnd::How::kExited && end.status == 0) return end.output;
+  if (end.Succeeded()) return end.output;
   return base::Unavailable("no answer");
 }
 
@@ -68,7 +68,7 @@ class DaemonProcess {
 
  private:
   void Connect();
-  DaemonObservation Observe();
+  const DaemonObservation& Observe();
   void SeeWhetherImexEnded();
 
   void Execute(const DaemonStep& step);
@@ -97,7 +97,6 @@ class DaemonProcess {
   base::SystemRandom random_;
 
   DaemonObservation observed_;
-  Imex seen_;
   DaemonMemory memory_;
   std::string said_;
   std::string error_said_;
@@ -125,9 +124,8 @@ void DaemonProcess::Connect() {
   }
 }
 
-DaemonObservation DaemonProcess::Observe() {
+const DaemonObservation& DaemonProcess::Observe() {
   observed_.now = clock_.Now();
-  observed_.imex = seen_;
   if (api_client_ != nullptr) {
     // In this order: an object is in the store before it counts as read.
     observed_.clique_read = api_client_->clique_read();
@@ -143,8 +141,8 @@ void DaemonProcess::SeeWhetherImexEnded() {
   if (!ended) return;
   const TimePoint now = clock_.Now();
   imex_.reset();
-  seen_.runs = false;
-  ++seen_.ends;
+  observed_.imex.runs = false;
+  ++observed_.imex.ends;
   ++instance_;
   observed_.answers.reset();
   const bool exited = ended->how == base::ProgramEnd::How::kExited;
@@ -153,12 +151,12 @@ void DaemonProcess::SeeWhetherImexEnded() {
     logger_.Info("IMEX ended", {{"with", how}});
     return;
   }
-  OnEnded(memory_, now - seen_.since, now, random_);
+  OnEnded(memory_, now - observed_.imex.since, now, random_);
   const char* what =
       memory_.was_ready
           ? "IMEX ended by itself and is started again; jobs that used it may have failed"
           : "IMEX ended before it was ready";
-  logger_.Error(what, {{"with", how}, {"ends", std::to_string(seen_.ends)}});
+  logger_.Error(what, {{"with", how}, {"ends", std::to_string(observed_.imex.ends)}});
 }
 
 void DaemonProcess::WriteHosts(std::vector<imex::HostsEntry> hosts) {
@@ -178,7 +176,7 @@ void DaemonProcess::WriteHosts(std::vector<imex::HostsEntry> hosts) {
     return;
   }
   logger_.Info("Wrote the names of peers", {{"peers", std::to_string(hosts.size())}});
-  OnHostsWritten(memory_, std::move(hosts), seen_.runs, now);
+  OnHostsWritten(memory_, std::move(hosts), observed_.imex.runs, now);
 }
 
 void DaemonProcess::StartImex() {
@@ -202,11 +200,11 @@ void DaemonProcess::StartImex() {
     return;
   }
   imex_ = *std::move(started);
-  seen_.runs = true;
-  seen_.since = now;
-  seen_.started = base::FormatSeconds(clock_.Wall());
-  seen_.index.reset();
-  seen_.in_use = false;
+  observed_.imex.runs = true;
+  observed_.imex.since = now;
+  observed_.imex.started = base::FormatSeconds(clock_.Wall());
+  observed_.imex.index.reset();
+  observed_.imex.in_use = false;
   observed_.answers.reset();
   OnStarted(memory_, now);
   logger_.Info("Started IMEX", {{"program", program.path}});
@@ -214,8 +212,8 @@ void DaemonProcess::StartImex() {
 
 void DaemonProcess::TakeLine(int instance, std::string_view line) {
   if (instance != instance_) return;
-  if (const auto index = imex::IndexInLine(line)) seen_.index = index;
-  if (imex::SaysInUse(line)) seen_.in_use = true;
+  if (const auto index = imex::IndexInLine(line)) observed_.imex.index = index;
+  if (imex::SaysInUse(line)) observed_.imex.in_use = true;
 }
 
 void DaemonProcess::StartQuery(int runs_as) {

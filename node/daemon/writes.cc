@@ -18,26 +18,28 @@ using json::Value;
 constexpr std::chrono::seconds kTimeout{10};
 constexpr std::size_t kObjectMax = 4U << 20;
 
-Result<http::Response> Send(http::Request request, http::Transport& transport) {
+// `attempt` is for the message of an error.
+Result<http::Response> Send(http::Request request, std::string attempt,
+                            http::Transport& transport) {
   request.timeout = kTimeout;
   request.response_bytes_max = kObjectMax;
-  return kube::CheckStatus(transport.Send(request), request.method);
+  return kube::CheckStatus(transport.Send(request), request.method)
+      .map_error(base::While(std::move(attempt)));
 }
 
 // Patches only this pod: a later pod of the same name has another UID, which is a conflict.
-Value PodPatch(const DaemonIdentity& self, const char* map, std::string_view key,
-               std::string value) {
+http::Request PodPatch(const DaemonIdentity& self, const char* map, std::string_view key,
+                       std::string value) {
   Value metadata = Value::Object({{"uid", self.pod_uid}});
   metadata[map] = Value::Object({{key, std::move(value)}});
-  return Value::Object({{"metadata", std::move(metadata)}});
+  return kube::MergePatchRequest(kube::kPods, self.pod,
+                                 Value::Object({{"metadata", std::move(metadata)}}));
 }
 
 Result<Written> Label(const DaemonIdentity& self, http::Transport& transport) {
-  const auto reply = TRY(
-      Send(kube::MergePatchRequest(kube::kPods, self.pod,
-                                   PodPatch(self, "labels", api::kCliqueLabel, self.clique)),
-           transport)
-          .map_error(base::While("label pod " + kube::ToString(self.pod) + " with its clique")));
+  const auto reply =
+      TRY(Send(PodPatch(self, "labels", api::kCliqueLabel, self.clique),
+               "label pod " + kube::ToString(self.pod) + " with its clique", transport));
   const json::Document object = TRY(json::ParseRepaired(reply.body));
   const api::DaemonPod pod = TRY(api::DecodeDaemonPod(object));
   return Written{.membership_writer = pod.controller_writes ? MembershipWriter::kController
@@ -46,11 +48,8 @@ Result<Written> Label(const DaemonIdentity& self, http::Transport& transport) {
 
 Result<Written> Report(const DaemonIdentity& self, const api::ImexReport& report,
                        http::Transport& transport) {
-  TRY(Send(kube::MergePatchRequest(
-               kube::kPods, self.pod,
-               PodPatch(self, "annotations", api::kImexAnnotation, api::Encode(report))),
-           transport)
-          .map_error(base::While("annotate pod " + kube::ToString(self.pod))));
+  TRY(Send(PodPatch(self, "annotations", api::kImexAnnotation, api::Encode(report)),
+           "annotate pod " + kube::ToString(self.pod), transport));
   return Written{};
 }
 
@@ -60,27 +59,23 @@ Result<Written> VersionIn(const http::Response& reply) {
 }
 
 Result<Written> CreateClique(const DaemonIdentity& self, bool ready, http::Transport& transport) {
-  const auto reply =
+  return VersionIn(
       TRY(Send(kube::CreateRequest(api::kComputeDomainCliques, self.pod.ns, NewClique(self, ready)),
-               transport)
-              .map_error(base::While("create clique " + self.CliqueKey().name)));
-  return VersionIn(reply);
+               "create clique " + self.CliqueKey().name, transport)));
 }
 
 Result<Written> ChangeClique(const DaemonIdentity& self, const WriteOrder& order,
                              http::Transport& transport) {
   const kube::ObjectKey key = self.CliqueKey();
-  const auto read = TRY(Send(kube::GetRequest(api::kComputeDomainCliques, key), transport)
-                            .map_error(base::While("read clique " + key.name)));
+  const auto read = TRY(Send(kube::GetRequest(api::kComputeDomainCliques, key),
+                             "read clique " + key.name, transport));
   Value clique = TRY(json::Parse(read.body));
   const bool leaves = order.write == Write::kLeave;
   const bool changed =
       leaves ? TakeOutOwnEntry(clique, self) : TRY(PutOwnEntry(clique, self, order.ready));
   if (!changed) return VersionIn(read);
-  const auto reply =
-      TRY(Send(kube::UpdateRequest(api::kComputeDomainCliques, key, clique), transport)
-              .map_error(base::While("update clique " + key.name)));
-  return VersionIn(reply);
+  return VersionIn(TRY(Send(kube::UpdateRequest(api::kComputeDomainCliques, key, clique),
+                            "update clique " + key.name, transport)));
 }
 
 }  // namespace
