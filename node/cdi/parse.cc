@@ -1,4 +1,7 @@
+#include <algorithm>
+#include <list>
 #include <optional>
+#include <utility>
 
 #include "node/cdi/spec.h"
 #include "pkg/base/number.h"
@@ -10,13 +13,16 @@ namespace {
 
 using base::Result;
 
+// A list, because assigning a YAML::Node, as a vector does to erase one, changes the document.
+using Members = std::list<std::pair<std::string, YAML::Node>>;
+
 // Reads each member of one map once, so that members which are not read can be reported.
 class Reader {
  public:
   // `place` is for messages, such as "device 2".
   static Result<Reader> Of(const YAML::Node& node, std::string place) {
     if (!node.IsMap()) return base::Invalid(place + ": not a map");
-    std::vector<std::pair<std::string, YAML::Node>> members;
+    Members members;
     for (const auto& member : node) {
       if (!member.first.IsScalar()) return base::Invalid(place + ": a name that is not a string");
       members.emplace_back(member.first.Scalar(), member.second);
@@ -27,12 +33,11 @@ class Reader {
   const std::string& place() const { return place_; }
 
   std::optional<YAML::Node> Take(std::string_view name) {
-    for (std::size_t i = 0; i < members_.size(); ++i) {
-      if (members_[i].first != name || taken_[i]) continue;
-      taken_[i] = true;
-      return members_[i].second;
-    }
-    return {};
+    const auto member = std::ranges::find(members_, name, &Members::value_type::first);
+    if (member == members_.end()) return {};
+    std::optional<YAML::Node> value(member->second);
+    members_.erase(member);
+    return value;
   }
 
   Result<std::string> Text(std::string_view name) {
@@ -42,9 +47,9 @@ class Reader {
     return value->Scalar();
   }
 
-  Result<std::int64_t> Number(std::string_view name, std::int64_t absent) {
+  Result<std::int64_t> Number(std::string_view name) {
     const auto value = Take(name);
-    if (!value) return absent;
+    if (!value) return 0;
     if (!value->IsScalar()) return Wrong(name, "not a number");
     const auto number = base::ParseNumber<std::int64_t>(value->Scalar());
     if (!number) return Wrong(name, "not a number");
@@ -80,9 +85,7 @@ class Reader {
 
   // Fails if a member was not read.
   Result<void> End() const {
-    for (std::size_t i = 0; i < members_.size(); ++i) {
-      if (!taken_[i]) return Wrong(members_[i].first, "unknown");
-    }
+    if (!members_.empty()) return Wrong(members_.front().first, "unknown");
     return {};
   }
 
@@ -91,12 +94,10 @@ class Reader {
   }
 
  private:
-  Reader(std::vector<std::pair<std::string, YAML::Node>> members, std::string place)
-      : members_(std::move(members)), taken_(members_.size()), place_(std::move(place)) {}
+  Reader(Members members, std::string place)
+      : members_(std::move(members)), place_(std::move(place)) {}
 
-  // No node is removed, because assigning a YAML::Node changes the document.
-  std::vector<std::pair<std::string, YAML::Node>> members_;
-  std::vector<bool> taken_;
+  Members members_;  // Those that were not read yet.
   std::string place_;
 };
 
@@ -105,9 +106,9 @@ Result<DeviceNode> ReadNode(Reader& reader) {
   if (type != "c") return reader.Wrong("type", "not that of a character device");
   return DeviceNode{.path = TRY(reader.Text("path")),
                     .host_path = TRY(reader.Text("hostPath")),
-                    .major = TRY(reader.Number("major", 0)),
-                    .minor = TRY(reader.Number("minor", 0)),
-                    .mode = TRY(reader.Number("fileMode", 0))};
+                    .major = TRY(reader.Number("major")),
+                    .minor = TRY(reader.Number("minor")),
+                    .mode = TRY(reader.Number("fileMode"))};
 }
 
 Result<Hook> ReadHook(Reader& reader) {
