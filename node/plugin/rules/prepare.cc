@@ -6,6 +6,7 @@
 #include "node/cdi/files.h"
 #include "node/plugin/rules/claim_devices.h"
 #include "node/plugin/rules/opaque_config.h"
+#include "pkg/base/find.h"
 #include "pkg/base/rfc3339.h"
 
 namespace plugin {
@@ -17,6 +18,14 @@ constexpr const char* kNoDriverSpec =
     "the CDI file of NVIDIA's driver is missing or changed, and is written again";
 
 ClaimStep Refuse(std::string why) { return AnswerKubelet{.error = std::move(why)}; }
+
+// Returns whether `is_so` holds for a device that the claim was given.
+template <typename Predicate>
+bool HasDevice(const CheckpointClaim& claim, Predicate is_so) {
+  return std::ranges::any_of(claim.groups, [&is_so](const PreparedGroup& group) {
+    return std::ranges::any_of(group.devices, is_so);
+  });
+}
 
 // Returns another claim that holds the same device. Null if there is none. An administrator's claim
 // may use a daemon device in addition. Only one claim may hold a channel.
@@ -31,19 +40,14 @@ const CheckpointClaim* HolderOf(const Wanted& wanted, const std::string& uid,
     const auto& theirs = claim.status.wanted();
     const bool looks_on =
         theirs && theirs->name.type == DeviceType::kDaemon && theirs->device.admin_access;
-    if (looks_on) continue;
-    for (const PreparedGroup& group : claim.groups) {
-      if (std::ranges::any_of(group.devices, holds)) return &claim;
-    }
+    if (!looks_on && HasDevice(claim, holds)) return &claim;
   }
   return nullptr;
 }
 
 bool NamesDriver(const CheckpointClaim& entry) {
-  return std::ranges::any_of(entry.groups, [](const PreparedGroup& group) {
-    return std::ranges::any_of(group.devices, [](const PreparedDevice& device) {
-      return std::ranges::any_of(device.cdi_ids, cdi::IsBaseDevice);
-    });
+  return HasDevice(entry, [](const PreparedDevice& device) {
+    return std::ranges::any_of(device.cdi_ids, cdi::IsBaseDevice);
   });
 }
 
@@ -234,10 +238,7 @@ void Abort(CheckpointClaim& entry, const CheckpointAborted& step, base::Clock::W
 }
 
 bool NamesCdiDevices(const CheckpointClaim& claim) {
-  return std::ranges::any_of(claim.groups, [](const PreparedGroup& group) {
-    return std::ranges::any_of(
-        group.devices, [](const PreparedDevice& device) { return !device.cdi_ids.empty(); });
-  });
+  return HasDevice(claim, [](const PreparedDevice& device) { return !device.cdi_ids.empty(); });
 }
 
 std::optional<OpaqueConfig> UseOf(const CheckpointClaim& claim) {
@@ -264,8 +265,7 @@ bool IsLabelNeeded(const std::string& domain, const std::string& but,
 ClaimStep Prepare(const NodeIdentity& self, const std::string& uid, const ClaimToPrepare* claim,
                   const Checkpoint& checkpoint, const NodeObservation& observed) {
   if (!observed.rebuilding.empty()) return WaitFor(observed, observed.rebuilding);
-  const auto it = checkpoint.claims.find(uid);
-  const CheckpointClaim* entry = it != checkpoint.claims.end() ? &it->second : nullptr;
+  const CheckpointClaim* entry = base::Find(checkpoint.claims, uid);
   const bool is_completed = entry != nullptr && entry->state == ClaimState::kCompleted;
   if (observed.is_restore && !is_completed) return AnswerKubelet();  // It was unprepared.
   // Comes early: the kubelet would not unprepare what is prepared from here on.
@@ -305,22 +305,17 @@ ClaimStep Unprepare(const NodeIdentity& self, const std::string& uid, const Chec
   if (observed.is_withdrawn) return Refuse(kWithdrawn);
   // First: once the entry is removed, nothing refers to the file.
   if (observed.has_spec) return RemoveSpec();
-  const auto it = checkpoint.claims.find(uid);
-  if (it == checkpoint.claims.end() && observed.has_elder) {
-    return CheckpointAborted{.has_elder = true};
-  }
-  if (it == checkpoint.claims.end() || it->second.state == ClaimState::kAborted) {
-    return AnswerKubelet();
-  }
-  const CheckpointClaim& entry = it->second;
-  const auto use = UseOf(entry);
+  const CheckpointClaim* entry = base::Find(checkpoint.claims, uid);
+  if (entry == nullptr && observed.has_elder) return CheckpointAborted{.has_elder = true};
+  if (entry == nullptr || entry->state == ClaimState::kAborted) return AnswerKubelet();
+  const auto use = UseOf(*entry);
   const bool may_hold_label = use && use->type == DeviceType::kChannel && !self.host_managed &&
                               !observed.keeps_label && !IsLabelNeeded(use->domain, uid, checkpoint);
   if (may_hold_label && !observed.node_read) {
     return WaitFor(observed, "node " + self.node + " cannot be read");
   }
   if (may_hold_label && observed.node_domain == use->domain) return UnlabelNode{use->domain};
-  if (entry.state == ClaimState::kCompleted) return RemoveFromCheckpoint{observed.keeps_label};
+  if (entry->state == ClaimState::kCompleted) return RemoveFromCheckpoint{observed.keeps_label};
   return CheckpointAborted{.has_elder = observed.has_elder, .keeps_label = observed.keeps_label};
 }
 

@@ -42,11 +42,9 @@ Value DeviceOf(const ResourceSlice& slice, DeviceType type, SliceApi api) {
   return device;
 }
 
-// The order is fixed, so that equal slices are equal as text.
-Value Devices(const ResourceSlice& slice, SliceApi api) {
-  Value devices = Value::Array({DeviceOf(slice, DeviceType::kChannel, api)});
-  if (slice.has_daemon) devices.Append(DeviceOf(slice, DeviceType::kDaemon, api));
-  return devices;
+// Returns the part of a device, as the server has it, that has attributes and taints.
+json::View BodyIn(json::View device, SliceApi api) {
+  return api == SliceApi::kV1Beta1 ? device["basic"] : device;
 }
 
 // Returns whether `found` has all of `wanted`. A newer server may add more.
@@ -68,14 +66,16 @@ bool Holds(json::View found, const Value& wanted) {
   return wanted.AsInt() ? found.AsInt() == wanted.AsInt() : found.AsBool() == wanted.AsBool();
 }
 
-// One slice is the whole pool.
+// One slice is the whole pool. The order is fixed, so that equal slices are equal as text.
 Value SpecOf(const ResourceSlice& slice, SliceApi api) {
+  Value devices = Value::Array({DeviceOf(slice, DeviceType::kChannel, api)});
+  if (slice.has_daemon) devices.Append(DeviceOf(slice, DeviceType::kDaemon, api));
   return Value::Object(
       {{"driver", api::kDriver},
        {"nodeName", slice.node},
        {"pool",
         Value::Object({{"name", slice.node}, {"generation", 1}, {"resourceSliceCount", 1}})},
-       {"devices", Devices(slice, api)}});
+       {"devices", std::move(devices)}});
 }
 
 // Returns whether a device has more attributes or taints than the slice wants.
@@ -84,7 +84,7 @@ bool HasMore(json::View spec, const ResourceSlice& slice, SliceApi api) {
   const std::size_t taints = slice.error ? 1 : 0;
   bool more = false;
   spec["devices"].ForEach([&](json::View device) {
-    const json::View body = api == SliceApi::kV1Beta1 ? device["basic"] : device;
+    const json::View body = BodyIn(device, api);
     more = more || body["attributes"].size() != attributes || body["taints"].size() != taints;
   });
   return more;
@@ -112,8 +112,7 @@ Value Render(const ResourceSlice& slice, SliceApi api) {
 std::optional<std::string> ErrorSince(json::View object, SliceApi version, DeviceError::Of error) {
   std::optional<std::string> since;
   object["spec"]["devices"].ForEach([&](json::View device) {
-    const json::View body = version == SliceApi::kV1Beta1 ? device["basic"] : device;
-    body["taints"].ForEach([&](json::View taint) {
+    BodyIn(device, version)["taints"].ForEach([&](json::View taint) {
       const bool is_ours = taint["key"].AsString() == api::kFabricErrorTaint &&
                            taint["value"].AsString() == TaintValueOf(error) &&
                            taint["effect"].AsString() == kTaintEffect;
