@@ -30,7 +30,12 @@ struct Given {
   int burst = 0;
 };
 
-std::string ReadImex(const Given& given, const api::FeatureGates& gates, Settings& settings) {
+std::string ReadGatesAndImex(const Given& given, Settings& settings) {
+  auto gates = api::FeatureGates::Read(given.gates);
+  if (!gates) return "--feature-gates (FEATURE_GATES): " + gates.error().message;
+  settings.crash_on_fabric_errors = gates->IsOn("CrashOnNVLinkFabricErrors");
+  settings.partitions = gates->IsOn("FabricManagerPartitioning");
+  settings.feature_gates = *std::move(gates);
   if (given.imex_isolation != "domain") {
     return "--imex-isolation must be domain, not " + Quoted(given.imex_isolation);
   }
@@ -38,20 +43,10 @@ std::string ReadImex(const Given& given, const api::FeatureGates& gates, Setting
   if (!settings.host_managed && given.imex_mode != "driverManaged") {
     return "--imex-mode must be driverManaged or hostManaged, not " + Quoted(given.imex_mode);
   }
-  if (settings.host_managed && !gates.IsOn("HostManagedIMEXDaemon")) {
+  if (settings.host_managed && !settings.feature_gates.IsOn("HostManagedIMEXDaemon")) {
     return "--imex-mode=hostManaged needs the feature gate HostManagedIMEXDaemon=true, here as for "
            "the controller";
   }
-  return {};
-}
-
-std::string ReadGatesAndImex(const Given& given, Settings& settings) {
-  auto gates = api::FeatureGates::Read(given.gates);
-  if (!gates) return "--feature-gates (FEATURE_GATES): " + gates.error().message;
-  if (std::string wrong = ReadImex(given, *gates, settings); !wrong.empty()) return wrong;
-  settings.crash_on_fabric_errors = gates->IsOn("CrashOnNVLinkFabricErrors");
-  settings.partitions = gates->IsOn("FabricManagerPartitioning");
-  settings.feature_gates = *std::move(gates);
   return {};
 }
 

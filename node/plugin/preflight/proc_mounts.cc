@@ -47,12 +47,9 @@ std::vector<std::string> ProcMasks(const std::string& mountinfo) {
   std::istringstream lines(mountinfo);
   for (std::string line; std::getline(lines, line);) {
     std::istringstream fields(line);
-    std::string id;
-    std::string parent;
-    std::string device;
-    std::string root;
+    std::string skipped;  // The fields before it: two IDs, a device, and the root of the mount.
     std::string point;
-    if (!(fields >> id >> parent >> device >> root >> point)) continue;
+    if (!(fields >> skipped >> skipped >> skipped >> skipped >> point)) continue;
     point = Unescape(point);
     if (point.starts_with(below) && point != below + "params") points.push_back(std::move(point));
   }
