@@ -5,6 +5,7 @@
 // Bounds: 64 claims, more only by the last call that found a place; 256 calls.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <mutex>
@@ -22,9 +23,24 @@ class CallRoom {
  public:
   // Returns whether the call may wait. Calls for the same claims share places: the pods that use
   // one claim.
-  bool Enter(const std::vector<ClaimName>& claims);
+  bool Enter(const std::vector<ClaimName>& claims) {
+    const std::lock_guard lock(mutex_);
+    const auto is_open = [this](const ClaimName& claim) { return open_.contains(claim.uid); };
+    const bool has_place = open_.size() < kClaimPlaces || std::ranges::all_of(claims, is_open);
+    if (!has_place || calls_ >= kCallsMax) return false;
+    ++calls_;
+    for (const ClaimName& claim : claims) ++open_[claim.uid];
+    return true;
+  }
   // REQUIRES: Enter() returned true for these claims.
-  void Leave(const std::vector<ClaimName>& claims);
+  void Leave(const std::vector<ClaimName>& claims) {
+    const std::lock_guard lock(mutex_);
+    --calls_;
+    for (const ClaimName& claim : claims) {
+      const auto it = open_.find(claim.uid);
+      if (--it->second == 0) open_.erase(it);
+    }
+  }
 
  private:
   // Not base::Mutex: gRPC's headers define macros with the same names as its own.
