@@ -86,7 +86,9 @@ struct Library::Functions {
     if (library != nullptr) ::dlclose(library);
   }
 
-  tl::unexpected<base::Error> Said(const char* what, int code) const {
+  // `what` was asked for, and `code` is NVML's answer.
+  Result<void> Check(const char* what, int code) const {
+    if (code == abi::kSuccess) return {};
     const char* text = error_string != nullptr ? error_string(code) : nullptr;
     const std::string number = std::to_string(code);
     const std::string said =
@@ -120,8 +122,8 @@ struct Library::Functions {
       code = fabric(gpu, &info);
       if (code == abi::kSuccess) return FabricOf(info);
     }
-    if (code == abi::kNotSupported) return Fabric();
-    return Said("fabric of a GPU", code);
+    if (code != abi::kNotSupported) TRY(Check("fabric of a GPU", code));
+    return Fabric();
   }
 };
 
@@ -137,39 +139,29 @@ Result<Library> Library::Open(const std::string& path) {
     return Fail(base::ErrorCode::kNotFound, why != nullptr ? why : path + " cannot be loaded");
   }
   if (!functions->LoadAll()) {
-    return base::Invalid(path +
-                         " has not all functions that are needed: the driver is "
-                         "too old");
+    return base::Invalid(path + " has not all functions that are needed: the driver is too old");
   }
-  if (const int code = functions->init(abi::kInitWithoutGpus); code != abi::kSuccess) {
-    return functions->Said("start", code);
-  }
+  TRY(functions->Check("start", functions->init(abi::kInitWithoutGpus)));
   functions->is_started = true;
   return Library(std::move(functions));
 }
 
 Result<std::string> Library::DriverVersion() const {
   std::array<char, abi::kTextMax> text = {};
-  const int code = functions_->driver_version(text.data(), abi::kTextMax);
-  if (code != abi::kSuccess) return functions_->Said("version of the driver", code);
+  TRY(functions_->Check("version of the driver",
+                        functions_->driver_version(text.data(), abi::kTextMax)));
   return json::OneLine(TextIn(text), kVersionMax);
 }
 
 Result<std::vector<Fabric>> Library::Fabrics() const {
   unsigned count = 0;
-  if (const int code = functions_->count(&count); code != abi::kSuccess) {
-    return functions_->Said("number of GPUs", code);
-  }
+  TRY(functions_->Check("number of GPUs", functions_->count(&count)));
   std::vector<Fabric> fabrics;
   for (unsigned i = 0; i < std::min(count, kGpusMax); ++i) {
     abi::Device gpu = nullptr;
-    if (const int code = functions_->device(i, &gpu); code != abi::kSuccess) {
-      return functions_->Said("a GPU", code);
-    }
+    TRY(functions_->Check("a GPU", functions_->device(i, &gpu)));
     std::array<char, abi::kTextMax> name = {};
-    if (const int code = functions_->name(gpu, name.data(), abi::kTextMax); code != abi::kSuccess) {
-      return functions_->Said("name of a GPU", code);
-    }
+    TRY(functions_->Check("name of a GPU", functions_->name(gpu, name.data(), abi::kTextMax)));
     if (IsDisplay(TextIn(name))) continue;
     Fabric fabric = TRY(functions_->FabricOfGpu(gpu));
     fabric.gpu = static_cast<int>(i);
