@@ -41,11 +41,6 @@ std::vector<std::string> NamesIn(const std::string& folder) {
   return names;
 }
 
-bool IsLink(const std::string& path) {
-  std::error_code error;
-  return fs::is_symlink(path, error);
-}
-
 // A library of which two folders have a name is listed once, where its file is.
 void FindLibraries(const std::string& root, const std::string& version,
                    const std::vector<std::string>& more, DriverFiles& files) {
@@ -65,9 +60,10 @@ void FindLibraries(const std::string& root, const std::string& version,
       DriverFiles::Library library = {.path = *file};
       const std::string stem = name.substr(0, name.size() - version.size());  // "libcuda.so."
       for (const std::string& other : names) {
+        const std::string link = path + "/" + other;
         const bool may_be = other.starts_with(stem) || other + "." == stem;
-        if (may_be && other != name && IsLink(nvml::Under(root, path + "/" + other)) &&
-            nvml::ResolveIn(root, path + "/" + other) == file) {
+        if (may_be && other != name && fs::is_symlink(nvml::Under(root, link), error) &&
+            nvml::ResolveIn(root, link) == file) {
           library.names.push_back(other);
         }
       }
@@ -104,12 +100,6 @@ void FindOthers(const std::string& root, const std::string& version, DriverFiles
   }
 }
 
-// A driver's root without device nodes has them in /dev of this container.
-std::string RootOfDevices(const std::string& root) {
-  std::error_code error;
-  return fs::is_directory(root + "/dev", error) ? root : "";
-}
-
 bool IsOfUse(std::string_view name) {
   return (name.starts_with("nvidia") || name.starts_with("channel")) &&
          std::ranges::none_of(kNoDevices, [name](auto no) { return name.starts_with(no); });
@@ -135,8 +125,7 @@ void FindDevices(const std::string& root, DriverFiles& files) {
 
 bool IsGpu(std::string_view name) {
   constexpr std::string_view kGpu = "nvidia";
-  return name.starts_with(kGpu) && name.size() > kGpu.size() && name[kGpu.size()] >= '0' &&
-         name[kGpu.size()] <= '9';
+  return name.starts_with(kGpu) && name.find_first_of("0123456789") == kGpu.size();
 }
 
 std::string FolderOf(const std::string& path) {
@@ -172,6 +161,11 @@ void AddHooks(const DriverFiles& files, const std::set<std::string>& folders,
 }
 
 }  // namespace
+
+std::string RootOfDevices(const std::string& root) {
+  std::error_code error;
+  return fs::is_directory(root + "/dev", error) ? root : "";
+}
 
 DriverFiles FindDriverFiles(const std::string& root, const std::string& version,
                             const std::vector<std::string>& more) {

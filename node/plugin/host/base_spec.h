@@ -26,6 +26,10 @@ struct DriverFiles {
   std::vector<cdi::DeviceNode> devices = {};
 };
 
+// Returns the root below which a driver's device nodes are: its own or, if it has none, that of
+// this container.
+std::string RootOfDevices(const std::string& root);
+
 // Finds the files of this version of the driver. Omits files that do not exist. Searches libraries
 // in nvml::LibraryFolders(root, more).
 DriverFiles FindDriverFiles(const std::string& root, const std::string& version,

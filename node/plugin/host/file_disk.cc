@@ -55,7 +55,7 @@ Result<void> FileDisk::Lock() {
 Result<std::optional<NodeDisk::CheckpointText>> FileDisk::ReadCheckpoint() {
   const std::string path = paths_.folder + "/" + kCheckpoint;
   const struct ::stat now = StatOf(path);
-  if (has_read_ && IsSameFile(now, read_)) return std::nullopt;
+  if (read_ && IsSameFile(now, *read_)) return std::nullopt;
   CheckpointText read;
   auto text = base::ReadFile(path, kCheckpointBytesMax);
   if (text) {
@@ -66,7 +66,6 @@ Result<std::optional<NodeDisk::CheckpointText>> FileDisk::ReadCheckpoint() {
     return tl::unexpected(text.error());
   }
   read_ = now;
-  has_read_ = true;
   return read;
 }
 
@@ -127,8 +126,8 @@ Result<std::vector<std::string>> FileDisk::Folders() const {
 
 bool FileDisk::HasFolder(const std::string& domain) const {
   const std::string path = PathOf(domain) + "/" + std::string(imex::kTemplateFile);
-  struct ::stat info = {};
-  return ::lstat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
+  std::error_code ignored;
+  return fs::is_regular_file(fs::symlink_status(path, ignored));
 }
 
 Result<void> FileDisk::MakeFolder(const std::string& domain) {

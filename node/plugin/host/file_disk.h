@@ -51,8 +51,8 @@ class FileDisk final : public NodeDisk {
   std::string PathOf(const std::string& domain) const;
 
   const DiskPaths paths_;
-  bool has_read_ = false;
-  struct ::stat read_ = {};  // stat() of the checkpoint when it was last read or written.
+  // stat() of the checkpoint when it was last read or written. Empty before that.
+  std::optional<struct ::stat> read_ = {};
   std::optional<base::OpenFile> lock_ = {};
 };
 

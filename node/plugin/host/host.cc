@@ -76,7 +76,7 @@ Result<void> ReadDriver(const HostPaths& paths, const HostNeeds& needs, Host& ho
 bool HasSwitches(const std::string& driver_root) {
   namespace fs = std::filesystem;
   std::error_code error;
-  const std::string root = fs::is_directory(driver_root + "/dev", error) ? driver_root : "";
+  const std::string root = RootOfDevices(driver_root);
   if (!fs::is_empty(root + "/proc/driver/nvidia-nvswitch/devices", error) && !error) return true;
   for (fs::directory_iterator port(root + "/sys/class/infiniband", error), end;
        !error && port != end; port.increment(error)) {
