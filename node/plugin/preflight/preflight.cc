@@ -44,7 +44,8 @@ class Checks {
       Stop("NVIDIA's driver: " + found_.library_trouble + "; its root on the host is " +
            found_.driver_root +
            " here: install the driver, or say where it is, NVIDIA_DRIVER_ROOT, and mount that");
-    } else if (found_.needs_names && !nvml::KnowsNames(found_.driver_version)) {
+    } else if (!found_.host_managed && !nvml::KnowsNames(found_.driver_version)) {
+      // Daemons pass peers to IMEX by name.
       Stop("NVIDIA's driver is " + found_.driver_version +
            ", whose IMEX does not know its peers by names: install 570.158.01 or later");
     }

@@ -37,7 +37,6 @@ struct NodeProbe {
   } fabric = Fabric::kUnknown;
 
   bool host_managed = false;    // IMEX runs on the host, not in daemons.
-  bool needs_names = true;      // Daemons pass peers to IMEX by name.
   bool has_channels = false;    // The kernel has IMEX channel devices.
   bool has_management = false;  // The device by which IMEX manages the fabric exists.
   bool has_imex = false;        // nvidia-imex and, below, nvidia-imex-ctl exist.

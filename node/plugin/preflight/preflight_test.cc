@@ -23,7 +23,6 @@ NodeProbe Rack() {
 NodeProbe HostManaged() {
   NodeProbe found = Rack();
   found.host_managed = true;
-  found.needs_names = false;
   found.has_imex = false;
   found.runs_on_host = true;
   found.has_socket = true;
@@ -73,7 +72,8 @@ TEST(Preflight, DriverWhoseImexKnowsNoNamesIsTooOldWhereDaemonsUseThem) {
   EXPECT_EQ(Stop(found),
             "NVIDIA's driver is 570.133.20, whose IMEX does not know its peers by names: install "
             "570.158.01 or later");
-  found.needs_names = false;
+  found = HostManaged();
+  found.driver_version = "570.133.20";
   EXPECT_EQ(Preflight(found), std::vector<Finding>());
 }
 

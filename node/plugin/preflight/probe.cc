@@ -113,7 +113,6 @@ NodeProbe ProbeNode(const ProbeContext& context) {
                      .cdi_trouble = CdiTrouble(settings.cdi_folder),
                      .runtime = context.runtime(),
                      .host_managed = settings.host_managed,
-                     .needs_names = !settings.host_managed,
                      .has_prepared = HasPrepared(settings)};
   ProbeDriver(settings, found);
   ProbeImex(context, found);
