@@ -150,6 +150,18 @@ TimePoint ReachedUntil(const DaemonObservation& observed, const DaemonMemory& me
   return std::max(memory.hosts_at, observed.imex.since) + kReachWithin;
 }
 
+// Returns the indices in `hosts` of peers that IMEX is not connected to. The host with `own_ip` is
+// not a peer, whatever its index is now.
+std::vector<int> UnreachableIn(const std::vector<imex::HostsEntry>& hosts,
+                               const std::string& own_ip, const imex::OwnView& view) {
+  std::vector<int> unreachable;
+  for (const imex::HostsEntry& host : hosts) {
+    if (host.ip != own_ip && !view.connected.contains(host.index))
+      unreachable.push_back(host.index);
+  }
+  return unreachable;
+}
+
 ImexReport ReportOf(const DaemonIdentity& self, const DaemonObservation& observed,
                     const DaemonMemory& memory) {
   const Imex& process = observed.imex;
@@ -383,16 +395,6 @@ void OnAnswered(DaemonMemory& memory, const ImexAnswers& answers, TimePoint now)
   } else if (answers.asks_peers && memory.peers_unanswered <= kUnansweredMost) {
     ++memory.peers_unanswered;
   }
-}
-
-std::vector<int> UnreachableIn(const std::vector<imex::HostsEntry>& hosts,
-                               const std::string& own_ip, const imex::OwnView& view) {
-  std::vector<int> unreachable;
-  for (const imex::HostsEntry& host : hosts) {
-    if (host.ip != own_ip && !view.connected.contains(host.index))
-      unreachable.push_back(host.index);
-  }
-  return unreachable;
 }
 
 }  // namespace imex_daemon

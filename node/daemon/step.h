@@ -143,9 +143,4 @@ void OnEnded(DaemonMemory& memory, std::chrono::nanoseconds lived, TimePoint now
              base::Random& random);
 void OnAnswered(DaemonMemory& memory, const ImexAnswers& answers, TimePoint now);
 
-// Returns the indices in `hosts` of peers that IMEX is not connected to. The host with `own_ip` is
-// not a peer, whatever its index is now.
-std::vector<int> UnreachableIn(const std::vector<imex::HostsEntry>& hosts,
-                               const std::string& own_ip, const imex::OwnView& view);
-
 }  // namespace imex_daemon
