@@ -28,7 +28,7 @@ constexpr mode_t kMode = 0600;
 constexpr std::size_t kUidMax = 64;
 // All 2048 channels make 320 KiB.
 constexpr std::size_t kBytesMax = std::size_t{4} << 20U;
-constexpr int kEntriesMax = 100'000;
+constexpr std::size_t kEntriesMax = 100'000;
 
 Result<void> WriteHalf(const std::string& path, std::string_view content, FileAccess access) {
   // A file that a crash left may have any mode, or be a link.
@@ -89,39 +89,40 @@ Result<void> Remove(const std::string& folder, const std::string& file) {
   return FailedTo("remove", path, errno);
 }
 
-Result<void> ForEachName(const std::string& folder,
-                         const std::function<void(const std::string&)>& use) {
+Result<std::vector<std::string>> NamesIn(const std::string& folder) {
+  std::vector<std::string> names;
   std::error_code error;
-  int entries = 0;
   for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end;
        it.increment(error)) {
-    if (++entries > kEntriesMax) {
+    if (names.size() == kEntriesMax) {
       return base::Fail(base::ErrorCode::kTooLarge, "list " + folder + ": more than 100,000 files");
     }
-    use(it->path().filename().string());
+    names.push_back(it->path().filename().string());
   }
-  if (!error || error == std::errc::no_such_file_or_directory) return {};
-  return base::Invalid("list " + folder + ": " + error.message());
+  if (error && error != std::errc::no_such_file_or_directory) {
+    return base::Invalid("list " + folder + ": " + error.message());
+  }
+  std::ranges::sort(names);
+  return names;
 }
 
 Result<std::vector<std::string>> ClaimsIn(const std::string& folder) {
   std::vector<std::string> uids;
-  TRY(ForEachName(folder, [&uids](std::string_view name) {
-    if (!name.starts_with(kClaimPrefix) || !name.ends_with(kSuffix)) return;
-    name.remove_prefix(kClaimPrefix.size());
-    name.remove_suffix(kSuffix.size());
-    if (IsFileSafe(name)) uids.emplace_back(name);
-  }));
-  std::ranges::sort(uids);
+  for (const std::string& file : TRY(NamesIn(folder))) {
+    std::string_view uid = file;
+    if (!uid.starts_with(kClaimPrefix) || !uid.ends_with(kSuffix)) continue;
+    uid.remove_prefix(kClaimPrefix.size());
+    uid.remove_suffix(kSuffix.size());
+    if (IsFileSafe(uid)) uids.emplace_back(uid);
+  }
+  std::ranges::sort(uids);  // Names with the suffix have another order.
   return uids;
 }
 
 Result<void> RemoveHalves(const std::string& folder) {
-  std::vector<std::string> halves;
-  TRY(ForEachName(folder, [&halves](const std::string& name) {
-    if (name.starts_with('.') && name.ends_with(kHalf)) halves.push_back(name);
-  }));
-  for (const std::string& half : halves) TRY(Remove(folder, half));
+  for (const std::string& name : TRY(NamesIn(folder))) {
+    if (name.starts_with('.') && name.ends_with(kHalf)) TRY(Remove(folder, name));
+  }
   return {};
 }
 

@@ -3,7 +3,6 @@
 // Container runtimes read that folder. Every error message names the path and the cause.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,10 +32,9 @@ base::Result<void> ReplaceFile(const std::string& folder, const std::string& fil
 // Succeeds if there is no such file.
 base::Result<void> Remove(const std::string& folder, const std::string& file);
 
-// Calls `use` with the name of each entry of a folder, in no order. Does nothing if the folder does
-// not exist. Returns kTooLarge after 100,000 entries.
-base::Result<void> ForEachName(const std::string& folder,
-                               const std::function<void(const std::string&)>& use);
+// Returns the names of a folder's entries, sorted. Empty if the folder does not exist. Returns
+// kTooLarge if there are more than 100,000.
+base::Result<std::vector<std::string>> NamesIn(const std::string& folder);
 
 // Returns the UIDs of the claims that have a file, sorted. Empty if the folder does not exist.
 base::Result<std::vector<std::string>> ClaimsIn(const std::string& folder);

@@ -12,6 +12,7 @@
 
 #include "node/cdi/files.h"
 #include "node/nvml/library.h"
+#include "pkg/base/find.h"
 
 namespace plugin {
 
@@ -33,12 +34,9 @@ constexpr std::array<std::string_view, 3> kDeviceFolders = {"/dev", "/dev/nvidia
 constexpr std::array<std::string_view, 3> kNoDevices = {"nvidia-fs", "nvidia-nvswitch",
                                                         "nvidia-nvlink"};
 
-// Returns the names in a folder, in order. Empty if the folder does not exist.
+// Returns the names in a folder, sorted. Empty if the folder cannot be read.
 std::vector<std::string> NamesIn(const std::string& folder) {
-  std::vector<std::string> names;
-  static_cast<void>(cdi::ForEachName(folder, [&](const auto& name) { names.push_back(name); }));
-  std::ranges::sort(names);
-  return names;
+  return cdi::NamesIn(folder).value_or(std::vector<std::string>());
 }
 
 // A library of which two folders have a name is listed once, where its file is.
@@ -53,8 +51,7 @@ void FindLibraries(const std::string& root, const std::string& version,
       const auto file = nvml::ResolveIn(root, path + "/" + name);
       std::error_code error;
       if (!file || !file->ends_with(end) || !fs::is_regular_file(nvml::Under(root, *file), error) ||
-          std::ranges::find(files.libraries, *file, &DriverFiles::Library::path) !=
-              files.libraries.end()) {
+          base::Contains(files.libraries, *file, &DriverFiles::Library::path)) {
         continue;
       }
       DriverFiles::Library library = {.path = *file};

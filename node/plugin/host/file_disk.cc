@@ -3,10 +3,10 @@
 #include <fcntl.h>
 #include <sys/file.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "node/cdi/files.h"
 #include "node/imex/names.h"
@@ -117,10 +117,9 @@ std::string FileDisk::PathOf(const std::string& domain) const {
 
 Result<std::vector<std::string>> FileDisk::Folders() const {
   std::vector<std::string> domains;
-  TRY(cdi::ForEachName(paths_.folder + "/domains", [&domains](const std::string& name) {
-    if (IsUid(name) && domains.size() <= kFoldersMax) domains.push_back(name);
-  }));
-  std::ranges::sort(domains);
+  for (std::string& name : TRY(cdi::NamesIn(paths_.folder + "/domains"))) {
+    if (IsUid(name) && domains.size() <= kFoldersMax) domains.push_back(std::move(name));
+  }
   return domains;
 }
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "node/cdi/files.h"
 #include "node/nvml/library.h"
 #include "node/plugin/host/base_spec.h"
 #include "pkg/base/file.h"
@@ -78,9 +79,9 @@ bool HasSwitches(const std::string& driver_root) {
   std::error_code error;
   const std::string root = RootOfDevices(driver_root);
   if (!fs::is_empty(root + "/proc/driver/nvidia-nvswitch/devices", error) && !error) return true;
-  for (fs::directory_iterator port(root + "/sys/class/infiniband", error), end;
-       !error && port != end; port.increment(error)) {
-    const auto vpd = base::ReadFile((port->path() / "device/vpd").string(), kTextMax);
+  const std::string ports = root + "/sys/class/infiniband/";
+  for (const std::string& port : cdi::NamesIn(ports).value_or(std::vector<std::string>())) {
+    const auto vpd = base::ReadFile(ports + port + "/device/vpd", kTextMax);
     if (vpd && vpd->find("SW_MNG") != std::string::npos) return true;
   }
   return false;
