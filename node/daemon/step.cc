@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "node/daemon/clique.h"
+#include "pkg/base/find.h"
 #include "pkg/kube/api/meta.h"
 
 namespace imex_daemon {
@@ -138,9 +139,8 @@ std::optional<Write> EntryWrite(const DaemonIdentity& self, const DaemonObservat
     RequeueAt(step, memory.no_room_until);
     return {};
   }
-  const auto& owners = observed.clique->meta.owners;
   const bool owns =
-      std::ranges::find(owners, self.pod_uid, &kube::OwnerReference::uid) != owners.end();
+      base::Contains(observed.clique->meta.owners, self.pod_uid, &kube::OwnerReference::uid);
   if (own != nullptr && own->ready == observed.pod_ready && owns) return {};
   return Write::kEntry;
 }
@@ -334,7 +334,7 @@ void OnWriteFailed(DaemonMemory& memory, Write write, const base::Error& error, 
 void OnHostsWritten(DaemonMemory& memory, std::vector<imex::HostsEntry> hosts, bool imex_runs,
                     TimePoint now) {
   const bool has_new = std::ranges::any_of(hosts, [&memory](const imex::HostsEntry& host) {
-    return !memory.hosts || std::ranges::find(*memory.hosts, host) == memory.hosts->end();
+    return !memory.hosts || !base::Contains(*memory.hosts, host);
   });
   if (!memory.hosts) memory.hosts_first = now;
   memory.hosts = std::move(hosts);

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "node/nvml/abi.h"
+#include "pkg/base/find.h"
 #include "pkg/base/open_file.h"
 #include "pkg/json/utf8.h"
 
@@ -203,8 +204,7 @@ std::vector<std::string> LibraryFolders(const std::string& root,
   const auto add = [&](std::string_view folder) {
     const auto found = ResolveIn(root, std::string(folder));
     std::error_code error;
-    if (found && fs::is_directory(root + *found, error) &&
-        std::ranges::find(folders, *found) == folders.end()) {
+    if (found && fs::is_directory(root + *found, error) && !base::Contains(folders, *found)) {
       folders.push_back(*found);
     }
   };

@@ -1,10 +1,10 @@
 #include "node/plugin/rules/garbage.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "node/plugin/rules/claim_devices.h"
 #include "node/plugin/rules/prepare.h"
+#include "pkg/base/find.h"
 #include "pkg/base/rfc3339.h"
 
 namespace plugin {
@@ -29,7 +29,7 @@ std::optional<PreparedGroup> FindGroup(const NodeIdentity& self, const ClaimToPr
   PreparedGroup group = GroupOf(self, claim.uid, wanted);
   const bool is_there = group.devices[0].cdi_ids.empty()
                             ? residue.node_domain == wanted.config.domain
-                            : std::ranges::find(residue.specs, claim.uid) != residue.specs.end();
+                            : base::Contains(residue.specs, claim.uid);
   return is_there ? std::optional(std::move(group)) : std::nullopt;
 }
 

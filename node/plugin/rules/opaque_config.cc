@@ -1,11 +1,11 @@
 #include "node/plugin/rules/opaque_config.h"
 
-#include <algorithm>
 #include <array>
 #include <set>
 #include <span>
 
 #include "controller/api/names.h"
+#include "pkg/base/find.h"
 #include "pkg/json/utf8.h"
 
 namespace plugin {
@@ -31,7 +31,7 @@ base::Result<void> CheckFields(json::View parameters, std::span<const std::strin
   std::set<std::string_view> seen;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const std::string_view name = parameters.name_at(i);
-    if (std::ranges::find(known, name) == known.end()) return RefuseStrictly("unknown", name);
+    if (!base::Contains(known, name)) return RefuseStrictly("unknown", name);
     if (!seen.insert(name).second) return RefuseStrictly("duplicate", name);
   }
   return {};
