@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "pkg/base/find.h"
+
 namespace kube {
 
 namespace {
@@ -11,7 +13,7 @@ using base::Result;
 using http::Request;
 using http::Response;
 
-constexpr std::size_t kValuesMax = 16;
+constexpr std::size_t kValuesMax = 32;
 constexpr int kTurnsMax = 8;
 constexpr std::string_view kSelector = "?labelSelector=";
 constexpr std::string_view kEquals = "%3D";
@@ -107,7 +109,18 @@ bool SharedLists::MayTake(const Part& part, const Asker& asker) {
   if (part.IsAnswered()) return false;
   if (!part.flight || !asker.is_patient) return true;
   const ListQueue& queue = queues_[part.queue];
-  return queue.next == part.flight && queue.under_way == 0;
+  return queue.next == part.flight && queue.under_way == 0 && clock_.Now() >= MayBegin(part.queue);
+}
+
+void SharedLists::Begin(const std::string& queue) {
+  const base::Clock::TimePoint now = clock_.Now();
+  std::erase_if(began_, [&](const auto& other) { return now >= other.second + gap_; });
+  began_[queue] = now;
+}
+
+base::Clock::TimePoint SharedLists::MayBegin(const std::string& queue) const {
+  const base::Clock::TimePoint* const began = base::Find(began_, queue);
+  return began == nullptr ? base::Clock::TimePoint() : *began + gap_;
 }
 
 bool SharedLists::Take(Part& part, Asker& asker, std::vector<Request>& to_send) {
@@ -126,6 +139,7 @@ bool SharedLists::Take(Part& part, Asker& asker, std::vector<Request>& to_send) 
   }
   ++queue->under_way;
   queue->next = nullptr;
+  Begin(part.queue);
   part.flight->turn = asker.turn;
   for (const Request& request : part.flight->requests) {
     to_send.push_back(For(request, part.flight->values));
@@ -176,7 +190,12 @@ SharedLists::Answers SharedLists::SendAll(const std::vector<Request>& requests,
       }
       if (taken.empty()) {
         if (asker.is_patient) {
-          (void)ended_.wait_for(mutex_, deadline - now);
+          base::Clock::TimePoint until = deadline;
+          for (const Part& part : parts) {
+            const base::Clock::TimePoint begins = MayBegin(part.queue);
+            if (!part.IsAnswered() && begins > now) until = std::min(until, begins);
+          }
+          (void)ended_.wait_for(mutex_, until - now);
         } else {
           ended_.wait(mutex_);  // Until a turn is free.
         }

@@ -6,13 +6,16 @@
 // So a reply may hold objects of other workers: each caller must check the label. If a caller asks
 // for LISTs of several resources by one value, they are shared as one group.
 //
+// A LIST costs the API server a look at every object of the kind. So under load the next LIST of a
+// kind waits until `gap` after the last one began, and more callers share it.
+//
 // Later pages, and LISTs by field selector, are not shared. A caller waits one second for the LISTs
 // of others, and then sends its own, so that a slow LIST delays no other caller for long. This
 // patience must be much longer than a LIST takes: an API server that answers from its watch cache
 // first waits up to 0.1 s until etcd reports its revision.
 //
 // Thread-safe; owns no thread.
-// Bounds: one LIST has 16 values, and further callers send their own. A reply is in memory once for
+// Bounds: one LIST has 32 values, and further callers send their own. A reply is in memory once for
 // all its callers. At most eight senders have replies in memory; the next sender waits until one of
 // them drops its replies.
 #pragma once
@@ -43,9 +46,11 @@ class SharedLists {
     std::vector<base::Result<http::Response>> replies = {};  // In the order of the requests.
   };
 
+  // `gap` is much shorter than `patience`.
   explicit SharedLists(const base::Clock& clock,
-                       std::chrono::milliseconds patience = std::chrono::seconds(1))
-      : clock_(clock), patience_(patience) {}
+                       std::chrono::milliseconds patience = std::chrono::seconds(1),
+                       std::chrono::milliseconds gap = std::chrono::milliseconds(0))
+      : clock_(clock), patience_(patience), gap_(gap) {}
 
   // Returns a reply for each request, as Transport::SendAll() does. Sends the caller's own requests
   // over `transport`, on this thread. This object outlives the answers.
@@ -75,6 +80,10 @@ class SharedLists {
   // LIST is full.
   void Join(Part& part);
   bool MayTake(const Part& part, const Asker& asker) REQUIRES(mutex_);
+  // Notes that a LIST of the queue begins now.
+  void Begin(const std::string& queue) REQUIRES(mutex_);
+  // Returns when the next one may begin.
+  base::Clock::TimePoint MayBegin(const std::string& queue) const REQUIRES(mutex_);
   // Returns whether the caller must send the part now. Then adds its requests to `to_send`.
   bool Take(Part& part, Asker& asker, std::vector<http::Request>& to_send) REQUIRES(mutex_);
   void Answer(Part& part, std::vector<base::Result<http::Response>> replies) REQUIRES(mutex_);
@@ -82,9 +91,12 @@ class SharedLists {
 
   const base::Clock& clock_;
   const std::chrono::milliseconds patience_;
+  const std::chrono::milliseconds gap_;
   mutable base::Mutex mutex_;
   std::condition_variable_any ended_;
   std::map<std::string, ListQueue> queues_ GUARDED_BY(mutex_);
+  // When the last LIST of a queue began. Not older than `gap_`.
+  std::map<std::string, base::Clock::TimePoint> began_ GUARDED_BY(mutex_);
   std::size_t askers_ GUARDED_BY(mutex_) = 0;
   int turns_ GUARDED_BY(mutex_) = 0;  // Turns that senders hold.
 };

@@ -116,6 +116,28 @@ TEST_F(Asked, ListThatIsUnderWayAnswersNobodyWhoAskedLater) {
   EXPECT_EQ(server.paths().size(), 2U);
 }
 
+TEST(SharedLists, NextListWaitsForTheGap_AndMoreCallersShareIt) {
+  Server server;
+  server.Answer();
+  base::ManualClock clock;
+  SharedLists lists(clock, std::chrono::hours(1), std::chrono::minutes(1));
+  (void)lists.SendAll({List("pods", "first")}, server);
+  (void)lists.SendAll({List("nodes", "first")}, server);
+  EXPECT_EQ(server.paths().size(), 2U) << "a LIST of another kind waits for none";
+  std::vector<std::jthread> askers;
+  for (const char* value : {"a", "b"}) {
+    askers.emplace_back([&, value] { (void)lists.SendAll({List("pods", value)}, server); });
+  }
+  while (lists.askers() < 2) std::this_thread::yield();
+  (void)lists.SendAll({{.path = "/api/v1/nodes/n"}}, server);
+  EXPECT_EQ(server.paths().size(), 3U);
+  clock.Advance(std::chrono::minutes(1));
+  (void)lists.SendAll({{.path = "/api/v1/nodes/n"}}, server);  // Wakes them.
+  askers.clear();
+  ASSERT_EQ(server.paths().size(), 5U);
+  EXPECT_EQ(server.paths().back(), "/api/v1/pods?labelSelector=domain%20in%20%28a%2Cb%29");
+}
+
 TEST_F(Asked, AskerOfSeveralKindsGetsEachInItsPlace) {
   const Request first_page = {.path = "/api/v1/namespaces/n/claims?limit=400"};
   const std::vector<Replies> replies =
@@ -182,12 +204,12 @@ TEST(SharedLists, SlowListHoldsNobodyUpForLong) {
   slow.Answer();
 }
 
-TEST_F(Asked, MoreThanSixteenValuesAreSeveralLists) {
+TEST_F(Asked, MoreThan32ValuesAreSeveralLists) {
   std::vector<Request> all;
-  for (int i = 0; i < 17; ++i) all.push_back(List("pods", "v" + std::to_string(i)));
+  for (int i = 0; i < 33; ++i) all.push_back(List("pods", "v" + std::to_string(i)));
   server.Answer();
   const Replies replies = lists.SendAll(all, server).replies;
-  EXPECT_EQ(replies.size(), 17U);
+  EXPECT_EQ(replies.size(), 33U);
   EXPECT_EQ(server.paths().size(), 2U);
 }
 

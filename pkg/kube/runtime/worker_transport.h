@@ -1,6 +1,7 @@
 // The way of all workers to the API server: a pool of transports, and LISTs that workers share.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -20,7 +21,7 @@ class WorkerTransport {
   // As for http::TransportPool.
   WorkerTransport(std::function<std::unique_ptr<http::Transport>()> make, int most,
                   const base::Clock& clock)
-      : pool_(std::move(make), most, clock), lists_(clock) {}
+      : pool_(std::move(make), most, clock), lists_(clock, kPatience, kGap) {}
 
   // Sends the requests of one worker, writes too, and returns a reply for each. This object
   // outlives the answers.
@@ -30,6 +31,9 @@ class WorkerTransport {
   void CloseIdle() { pool_.CloseIdle(); }
 
  private:
+  static constexpr std::chrono::seconds kPatience{1};
+  static constexpr std::chrono::milliseconds kGap{200};
+
   http::TransportPool pool_;
   SharedLists lists_;
 };
