@@ -75,7 +75,7 @@ TEST(ApiSession, EachQueueSendsOneRequestAfterTheOther_AndQueuesDoNotWaitForEach
     connection.Write(Reply(200, "{}"));
   });
   const base::ManualClock clock;
-  RecordingLogger logger;
+  NoLog logger;
   std::atomic<int> done = 0;
   std::latch all(2);
   ThreadedApiSession session(ConfigOf(server.url()), "test", clock, logger, 2);
