@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "node/plugin/rules/resource_slice.h"
 #include "pkg/http/testing/script.h"
 
 namespace plugin {
@@ -29,7 +30,8 @@ std::string ClaimText(const std::string& uid, const std::string& pool = "node-a"
 TEST(ReadClaim, AClaimIsReadInTheVersionThatIsServed) {
   Script script;
   script.Answer(200, ClaimText(kUid));
-  const auto claim = ReadClaim(script, SliceApi::kV1Beta2, {.ns = "ns", .name = "c"}, kUid);
+  const auto claim =
+      dra::ReadClaim<Wanted>(script, dra::SliceApi::kV1Beta2, {.ns = "ns", .name = "c"}, kUid);
   ASSERT_TRUE(claim) << claim.error().message;
   EXPECT_TRUE(claim->is_allocated);
   EXPECT_EQ(script.asked[0].path, "/apis/resource.k8s.io/v1beta2/namespaces/ns/resourceclaims/c");
@@ -38,7 +40,8 @@ TEST(ReadClaim, AClaimIsReadInTheVersionThatIsServed) {
 TEST(ReadClaim, AnotherClaimOfThatNameIsNotTheOneThatIsMeant) {
   Script script;
   script.Answer(200, ClaimText("another"));
-  const auto claim = ReadClaim(script, SliceApi::kV1, {.ns = "ns", .name = "c"}, kUid);
+  const auto claim =
+      dra::ReadClaim<Wanted>(script, dra::SliceApi::kV1, {.ns = "ns", .name = "c"}, kUid);
   ASSERT_FALSE(claim);
   EXPECT_EQ(claim.error().code, ErrorCode::kNotFound);
   EXPECT_NE(claim.error().message.find("was created again"), std::string::npos);
@@ -48,7 +51,8 @@ TEST(ReadClaim, AnotherClaimOfThatNameIsNotTheOneThatIsMeant) {
 TEST(ReadClaim, ARefusalIsNoProofThatThereIsNone) {
   Script script;
   script.Answer(403, kForbidden);
-  const auto claim = ReadClaim(script, SliceApi::kV1, {.ns = "ns", .name = "c"}, kUid);
+  const auto claim =
+      dra::ReadClaim<Wanted>(script, dra::SliceApi::kV1, {.ns = "ns", .name = "c"}, kUid);
   ASSERT_FALSE(claim);
   EXPECT_EQ(claim.error().code, ErrorCode::kForbidden);
   EXPECT_NE(claim.error().message.find("read claim ns/c: 403"), std::string::npos);
@@ -58,7 +62,7 @@ TEST(ClaimExists, REV3_N1_OnlyTheServersOwn404OrAnotherUidProvesThatItIsGone) {
   const auto exists = [](int status, const std::string& body) {
     Script script;
     script.Answer(status, body);
-    return ClaimExists(script, SliceApi::kV1, {.ns = "ns", .name = "c"}, kUid);
+    return dra::ClaimExists(script, dra::SliceApi::kV1, {.ns = "ns", .name = "c"}, kUid);
   };
   EXPECT_TRUE(exists(200, ClaimText(kUid)).value());
   EXPECT_FALSE(exists(200, ClaimText("another")).value());
@@ -74,7 +78,7 @@ TEST(ReadClaimsOf, ThoseOfThisNodeStay) {
   script.Answer(200, R"({"metadata":{"continue":"more"},"items":[)" +
                          ClaimText("other-node", "node-b") + "]}");
   script.Answer(200, R"({"metadata":{},"items":[)" + ClaimText(kUid) + "]}");
-  const auto claims = ReadClaimsOf(script, SliceApi::kV1, "node-a");
+  const auto claims = ReadClaimsOf(script, dra::SliceApi::kV1, "node-a");
   ASSERT_TRUE(claims) << claims.error().message;
   ASSERT_EQ(claims->size(), 1U);
   EXPECT_EQ(claims->at(0).uid, kUid);
@@ -255,10 +259,11 @@ TEST(ChangeLabel, OtherRefusalIsAnError) {
   EXPECT_TRUE(may_patch);
 }
 
-const ResourceSlice kSlice = {.node = "node-a", .node_uid = "node-uid", .clique = "f.1"};
+const NodeDevices kDevices = {.node = "node-a", .node_uid = "node-uid", .clique = "f.1"};
+const dra::ResourceSlice kSlice = SliceOf(kDevices);
 
-std::string SliceText(const ResourceSlice& slice, const std::string& version,
-                      SliceApi served = SliceApi::kV1) {
+std::string SliceText(const dra::ResourceSlice& slice, const std::string& version,
+                      dra::SliceApi served = dra::SliceApi::kV1) {
   json::Value object = Render(slice, served);
   object["metadata"]["name"] = "made";
   object["metadata"]["uid"] = "slice-uid";
@@ -271,7 +276,7 @@ const kube::ObjectMeta kFound = {
 TEST(WriteSlice, OneThatIsNotThereIsMade) {
   Script script;
   script.Answer(201, SliceText(kSlice, "1"));
-  const auto written = WriteSlice(script, kSlice, SliceApi::kV1, {}).value();
+  const auto written = dra::WriteSlice(script, kSlice, dra::SliceApi::kV1, {}).value();
   EXPECT_EQ(written.meta.uid, "slice-uid");
   EXPECT_EQ(written.meta.resource_version, "1");
   EXPECT_TRUE(written.holds);
@@ -281,17 +286,18 @@ TEST(WriteSlice, OneThatIsNotThereIsMade) {
 TEST(WriteSlice, OneThatSaysTheSameIsLeft) {
   Script script;
   script.Answer(200, SliceText(kSlice, "3"));
-  EXPECT_TRUE(WriteSlice(script, kSlice, SliceApi::kV1, {kFound})->holds);
+  EXPECT_TRUE(dra::WriteSlice(script, kSlice, dra::SliceApi::kV1, {kFound})->holds);
   EXPECT_EQ(script.asked.size(), 1U);
 }
 
 TEST(WriteSlice, OneThatSaysSomethingElseIsReplacedAsItWasRead) {
   Script script;
-  ResourceSlice other = kSlice;
+  NodeDevices other = kDevices;
   other.clique = "f.2";
-  script.Answer(200, SliceText(other, "4"));
+  script.Answer(200, SliceText(SliceOf(other), "4"));
   script.Answer(200, SliceText(kSlice, "5"));
-  EXPECT_EQ(WriteSlice(script, kSlice, SliceApi::kV1, {kFound})->meta.resource_version, "5");
+  EXPECT_EQ(dra::WriteSlice(script, kSlice, dra::SliceApi::kV1, {kFound})->meta.resource_version,
+            "5");
   EXPECT_EQ(script.asked[1].method, http::Method::kPut);
   EXPECT_NE(script.asked[1].body.find(R"("resourceVersion":"4")"), std::string::npos);
 }
@@ -302,27 +308,27 @@ TEST(WriteSlice, WhatIsThereBesideItGoes) {
   more.key.name = "more";
   script.Answer(200, "{}");
   script.Answer(200, SliceText(kSlice, "3"));
-  EXPECT_TRUE(WriteSlice(script, kSlice, SliceApi::kV1, {kFound, more})->holds);
+  EXPECT_TRUE(dra::WriteSlice(script, kSlice, dra::SliceApi::kV1, {kFound, more})->holds);
   EXPECT_EQ(script.asked[0].method, http::Method::kDelete);
   EXPECT_EQ(script.asked[0].path, "/apis/resource.k8s.io/v1/resourceslices/more");
 }
 
 TEST(WriteSlice, REV3_N3_FabricErrorThatTheServerHasKeepsItsTime) {
-  for (const SliceApi version : {SliceApi::kV1, SliceApi::kV1Beta1}) {
-    ResourceSlice first = kSlice;
+  for (const dra::SliceApi version : {dra::SliceApi::kV1, dra::SliceApi::kV1Beta1}) {
+    NodeDevices first = kDevices;
     first.error = DeviceError{.since = "2026-11-23T03:00:00Z"};
-    ResourceSlice later = kSlice;
+    NodeDevices later = kDevices;
     later.error = DeviceError{.since = "2026-11-23T04:00:00Z"};
     Script script;
-    script.Answer(200, SliceText(first, "3", version));
-    EXPECT_TRUE(WriteSlice(script, later, version, {kFound})->holds);
+    script.Answer(200, SliceText(SliceOf(first), "3", version));
+    EXPECT_TRUE(dra::WriteSlice(script, SliceOf(later), version, {kFound})->holds);
     EXPECT_EQ(script.asked.size(), 1U) << "nothing is written";
     // What else differs is written, with the time that was there.
     later.clique = "f.2";
-    script.Answer(200, SliceText(first, "3", version));
+    script.Answer(200, SliceText(SliceOf(first), "3", version));
     first.clique = "f.2";
-    script.Answer(200, SliceText(first, "4", version));
-    EXPECT_TRUE(WriteSlice(script, later, version, {kFound})->holds);
+    script.Answer(200, SliceText(SliceOf(first), "4", version));
+    EXPECT_TRUE(dra::WriteSlice(script, SliceOf(later), version, {kFound})->holds);
     EXPECT_NE(script.asked[2].body.find("2026-11-23T03:00:00Z"), std::string::npos);
   }
 }
@@ -330,11 +336,11 @@ TEST(WriteSlice, REV3_N3_FabricErrorThatTheServerHasKeepsItsTime) {
 // Before 1.36 a server takes a slice with taints and drops them.
 TEST(WriteSlice, OneOfWhichTheTaintsWereDroppedIsTakenAway) {
   Script script;
-  ResourceSlice tainted = kSlice;
+  NodeDevices tainted = kDevices;
   tainted.error = DeviceError{.since = "2026-11-23T03:00:00Z"};
   script.Answer(201, SliceText(kSlice, "1"));
   script.Answer(200, "{}");
-  EXPECT_FALSE(WriteSlice(script, tainted, SliceApi::kV1, {})->holds);
+  EXPECT_FALSE(dra::WriteSlice(script, SliceOf(tainted), dra::SliceApi::kV1, {})->holds);
   EXPECT_EQ(script.asked[1].method, http::Method::kDelete);
 }
 

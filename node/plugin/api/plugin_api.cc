@@ -18,11 +18,11 @@ kube::ReflectorOptions SlicesOf(const std::string& node) {
 // A plugin that may not watch cliques is refused, and tries again after this time.
 constexpr std::chrono::minutes kRefusedFor(10);
 
-SliceApi SliceApiOf(std::string_view version) {
-  for (const SliceApi api : {SliceApi::kV1, SliceApi::kV1Beta2}) {
-    if (NameOf(api) == version) return api;
+dra::SliceApi SliceApiOf(std::string_view version) {
+  for (const dra::SliceApi api : {dra::SliceApi::kV1, dra::SliceApi::kV1Beta2}) {
+    if (dra::NameOf(api) == version) return api;
   }
-  return SliceApi::kV1Beta1;
+  return dra::SliceApi::kV1Beta1;
 }
 
 }  // namespace
@@ -71,7 +71,7 @@ PluginApi::PluginApi(std::unique_ptr<kube::ApiSession> session, std::string node
 PluginApi::~PluginApi() = default;
 
 void PluginApi::OnTurn() {
-  const SliceApi version = SliceApiOf(slice_reflector_.resource().version);
+  const dra::SliceApi version = SliceApiOf(slice_reflector_.resource().version);
   if (!slice_reflector_.HasSynced()) return;
   dra_version_ = version;
   if (!slices_read_.exchange(true)) on_change_();

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "controller/api/types.h"
+#include "node/dra/rules/resource_slice.h"
 #include "node/plugin/api/domain_cache.h"
-#include "node/plugin/rules/resource_slice.h"
 #include "pkg/base/log.h"
 #include "pkg/base/random.h"
 #include "pkg/base/task_queue.h"
@@ -47,7 +47,7 @@ class PluginApi {
   // Empty until they are read.
   std::optional<std::vector<kube::ObjectMeta>> slices() const;
   // Returns the API version in which the server serves slices and claims.
-  SliceApi dra_version() const { return dra_version_; }
+  dra::SliceApi dra_version() const { return dra_version_; }
 
   // Watches this clique instead of the earlier one. Returns false while that is forbidden.
   bool WatchClique(const kube::ObjectKey& key);
@@ -85,7 +85,7 @@ class PluginApi {
   kube::Reflector slice_reflector_;
   std::atomic<bool> slices_read_ = false;
   std::atomic<int> open_ = 0;
-  std::atomic<SliceApi> dra_version_ = SliceApi::kV1;
+  std::atomic<dra::SliceApi> dra_version_ = dra::SliceApi::kV1;
   base::Clock::TimePoint watch_again_ = {};  // When to watch a clique again after a refusal.
   // Last: they use the other members.
   const std::unique_ptr<kube::ApiSession> session_;

@@ -273,11 +273,11 @@ void ClaimQueue::FetchClaimOf(ClaimRequest& request) {
   // The served version of claims is known once the slices are read.
   if (state_.api == nullptr || !state_.api->slices()) return;
   request.asking = true;
-  const SliceApi version = state_.api->dra_version();
+  const dra::SliceApi version = state_.api->dra_version();
   const kube::ObjectKey key = {.ns = request.name.ns, .name = request.name.name};
   state_.api->Enqueue(PluginApi::Queue::kClaims, [this, &request, version,
                                                   key](http::Transport& transport) {
-    auto claim = ReadClaim(transport, version, key, request.name.uid);
+    auto claim = dra::ReadClaim<Wanted>(transport, version, key, request.name.uid);
     return [this, &request, claim = std::move(claim)] {
       request.asking = false;
       if (claim) {

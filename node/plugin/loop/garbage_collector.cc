@@ -195,10 +195,10 @@ void GarbageCollector::LookUpClaim(const std::string& uid) {
   const auto it = state_.checkpoint_file.checkpoint().claims.find(uid);
   if (it == state_.checkpoint_file.checkpoint().claims.end() || it->second.ns.empty()) return;
   const kubelet::ClaimName claim = {.ns = it->second.ns, .uid = uid, .name = it->second.name};
-  const SliceApi version = state_.api->dra_version();
+  const dra::SliceApi version = state_.api->dra_version();
   state_.api->Enqueue(PluginApi::Queue::kReads, [this, claim, version](http::Transport& transport) {
     const auto exists =
-        ClaimExists(transport, version, {.ns = claim.ns, .name = claim.name}, claim.uid);
+        dra::ClaimExists(transport, version, {.ns = claim.ns, .name = claim.name}, claim.uid);
     return [this, claim, exists] {
       if (exists) OnLookUp(claim, *exists);
     };
@@ -229,7 +229,7 @@ void GarbageCollector::OnLookUp(const kubelet::ClaimName& claim, bool exists) {
 
 void GarbageCollector::Rebuild() {
   asking_ = true;
-  const SliceApi version = state_.api->dra_version();
+  const dra::SliceApi version = state_.api->dra_version();
   state_.api->Enqueue(PluginApi::Queue::kReads, [this, version](http::Transport& transport) {
     auto claims = ReadClaimsOf(transport, version, state_.settings.node);
     return [this, claims = std::move(claims)] {

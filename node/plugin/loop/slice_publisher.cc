@@ -13,14 +13,14 @@ constexpr base::BackoffPolicy kBackoff = {.first = std::chrono::milliseconds(500
                                           .most = std::chrono::seconds(30)};
 constexpr std::chrono::seconds kSupersededPause{5};
 
-std::optional<ResourceSlice> SlicePublisher::Wanted() const {
+std::optional<dra::ResourceSlice> SlicePublisher::Wanted() const {
   const HostView& host = state_.host;
   if (!state_.node.node() || (!host.host && !host.device_error)) return {};
-  return ResourceSlice{.node = state_.settings.node,
-                       .node_uid = state_.node.node()->meta.uid,
-                       .clique = host.self.clique,
-                       .has_daemon = !host.self.host_managed,
-                       .error = host.device_error};
+  return SliceOf({.node = state_.settings.node,
+                  .node_uid = state_.node.node()->meta.uid,
+                  .clique = host.self.clique,
+                  .has_daemon = !host.self.host_managed,
+                  .error = host.device_error});
 }
 
 bool SlicePublisher::IsThere(const std::vector<kube::ObjectMeta>& found, TimePoint now) {
@@ -43,7 +43,7 @@ TimePoint SlicePublisher::Turn() {
   const auto wanted = Wanted();
   if (!found || !wanted || writing_) return TimePoint::max();
   if (now < next_) return next_;
-  std::string text = json::Serialize(Render(*wanted, state_.api->dra_version()));
+  std::string text = json::Serialize(dra::Render(*wanted, state_.api->dra_version()));
   if (text == text_ && IsThere(*found, now)) {
     return was_seen_ || !written_.holds ? TimePoint::max() : written_at_ + kWatchTime;
   }
@@ -55,14 +55,14 @@ TimePoint SlicePublisher::Turn() {
   return TimePoint::max();
 }
 
-void SlicePublisher::Write(const ResourceSlice& slice, std::string text,
+void SlicePublisher::Write(const dra::ResourceSlice& slice, std::string text,
                            std::vector<kube::ObjectMeta> found) {
   writing_ = true;
-  const SliceApi api = state_.api->dra_version();
+  const dra::SliceApi api = state_.api->dra_version();
   state_.api->Enqueue(PluginApi::Queue::kSlices, [this, slice, api, text = std::move(text),
                                                   found = std::move(found)](
                                                      http::Transport& transport) {
-    const auto written = WriteSlice(transport, slice, api, found);
+    const auto written = dra::WriteSlice(transport, slice, api, found);
     return [this, written, text] {
       writing_ = false;
       const TimePoint now = state_.clock.Now();

@@ -22,11 +22,12 @@ class SlicePublisher {
 
  private:
   // Returns the slice to publish. Empty until node and host are known.
-  std::optional<ResourceSlice> Wanted() const;
+  std::optional<dra::ResourceSlice> Wanted() const;
   // Returns whether the server has the slice that was written last, and no other. If the server
   // cannot hold that slice, whether it has none.
   bool IsThere(const std::vector<kube::ObjectMeta>& found, TimePoint now);
-  void Write(const ResourceSlice& slice, std::string text, std::vector<kube::ObjectMeta> found);
+  void Write(const dra::ResourceSlice& slice, std::string text,
+             std::vector<kube::ObjectMeta> found);
   void LabelClique();
 
   PluginState& state_;
@@ -36,7 +37,7 @@ class SlicePublisher {
   base::Backoff backoff_;
   std::string said_ = {};
   std::string text_ = {};  // Text of the slice that was written last.
-  SliceWritten written_ = {};
+  dra::SliceWritten written_ = {};
   TimePoint written_at_ = {};
   // Limit for rewrites of a slice that another client changed or deleted. The first is immediate,
   // because a kubelet that restarts deletes the slices of its node.

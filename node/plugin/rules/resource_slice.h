@@ -1,19 +1,12 @@
-// The ResourceSlice in which a node publishes its devices to the scheduler. Pure.
+// The devices that a node publishes. Pure.
 #pragma once
 
 #include <optional>
 #include <string>
-#include <string_view>
 
-#include "pkg/json/reader.h"
-#include "pkg/json/value.h"
+#include "node/dra/rules/resource_slice.h"
 
 namespace plugin {
-
-// Versions of the API, in the order of kube::kDraVersions: newest first. Kubernetes 1.32 and later
-// serve at least one of them.
-enum class SliceApi { kV1, kV1Beta2, kV1Beta1 };
-std::string_view NameOf(SliceApi api);  // "v1".
 
 // Why no device of the node may be allocated. Kept as a taint: its value and its time.
 struct DeviceError {
@@ -21,7 +14,7 @@ struct DeviceError {
   std::string since = {};  // RFC 3339.
 };
 
-struct ResourceSlice {
+struct NodeDevices {
   std::string node = {};
   std::string node_uid = {};
   std::string clique = {};  // Empty if the node has no fabric.
@@ -31,15 +24,7 @@ struct ResourceSlice {
   std::optional<DeviceError> error = {};
 };
 
-// Returns the object to create. The server generates its name.
-json::Value Render(const ResourceSlice& slice, SliceApi api);
-
-// Returns since when the devices of the server's `object` have the taint of such an error. Empty if
-// they have none.
-std::optional<std::string> ErrorSince(json::View object, SliceApi version, DeviceError::Of error);
-
-// Returns whether the server's `object` has the content of `slice`. False if the server dropped a
-// field, such as a taint.
-bool HasContentOf(json::View object, const ResourceSlice& slice, SliceApi api);
+// The order of devices is fixed, so that equal slices are equal as text.
+dra::ResourceSlice SliceOf(const NodeDevices& devices);
 
 }  // namespace plugin

@@ -209,7 +209,8 @@ Value RenderLease(const std::string& node, const kube::Uid& node_uid, const std:
 }
 
 Value RenderSlice(const std::string& node, const CreateSlice& slice) {
-  Value object = plugin::Render({.node = node, .node_uid = slice.node}, plugin::SliceApi::kV1);
+  Value object =
+      dra::Render(plugin::SliceOf({.node = node, .node_uid = slice.node}), dra::SliceApi::kV1);
   if (slice.gpus == 0) return object;
   object["metadata"]["generateName"] = "00000-" + std::string(kGpuDriver) + "-" + node + "-";
   object["spec"]["driver"] = kGpuDriver;
