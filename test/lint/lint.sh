@@ -125,6 +125,10 @@ layers() {
   longest_chain $core
   others_in node/daemon api_client files imex_process imex_setup main probe run scratch settings writes
   allow_in 'what a daemon and a plugin do next sees only values' pkg "$values" $plugin/rules node/imex "${others[@]}"
+  forbid_in 'node/dra is for any driver' \
+    '#include "(controller|node/(daemon|imex|nvml|plugin))/|[Cc]hannel|[Cc]ompute.?[Dd]omain|\<[Gg][Pp][Uu]' node/dra
+  allow_in 'what any driver decides sees only values' pkg "$values" node/dra/rules
+  allow_in "the rules of any driver include rules" node/dra 'rules/' node/dra/rules
   allow_in "the plugin's rules include rules" $plugin 'rules/' $plugin/rules
   allow_in "the plugin's host includes rules" $plugin '(host|rules)/' $plugin/host
   allow_in "the plugin's api includes rules" $plugin '(api|rules)/' $plugin/api
@@ -474,7 +478,7 @@ layers_need() {
   layers_of || fail 'layers: a tree that is right is refused'
   for path in controller/compute_domain/{model,rules,rules/membership,status,status/conditions,status/explanation,plan,requests,cache,pass} \
     controller/{daemon_set,resource_claim_template} node/imex node/daemon/main.cc \
-    node/plugin/{rules,host,api,loop,preflight,process}; do
+    node/dra node/dra/rules node/plugin/{rules,host,api,loop,preflight,process}; do
     mv "$scratch/$path" "$scratch/away"
     if layers_of >/dev/null 2>&1; then fail "layers: $path does not exist, not noticed"; fi
     mv "$scratch/away" "$scratch/$path"
@@ -530,6 +534,10 @@ includes_finds() {
   expect_arrows_red layers $core/rules/membership/a.cc $core/rules/a.h
   expect_arrows_red layers $core/status/explanation/a.cc $core/status/{a,conditions/a}.h
   expect_arrows_red layers $core/status/conditions/a.cc $core/status/a.h
+  expect_arrows_red layers node/dra/api/a.cc controller/api/names.h node/{imex,nvml,plugin/rules}/a.h
+  expect_red layers node/dra/api/a.cc '// A GPU.\n'
+  expect_red layers node/dra/rules/a.cc 'constexpr int kChannels = 2;\n'
+  expect_arrows_red layers node/dra/rules/a.cc node/dra/api/a.h "${impure[@]}"
   expect_arrows_red layers $plugin/rules/a.cc $plugin/{api,host,loop,preflight,process}/a.h $plugin/settings.h
   expect_arrows_red layers $plugin/host/a.cc $plugin/{api,loop,preflight,process}/a.h $plugin/settings.h
   expect_arrows_red layers $plugin/api/a.cc $plugin/{host,loop,preflight,process}/a.h $plugin/settings.h
