@@ -47,7 +47,7 @@ struct DaemonSetSettings {
 // same in all domains. All daemons of a domain need the same.
 enum class NodeNames { kShared, kOfDomain };
 
-// Returns the DaemonSet. `domain` is the ComputeDomain's UID. The daemons' claim template has the
+// Returns the DaemonSet. `domain_uid` is the ComputeDomain's. The daemons' claim template has the
 // same name.
 json::Value Render(const kube::Uid& domain_uid, const DaemonSetSettings& settings,
                    NodeNames names = NodeNames::kShared);

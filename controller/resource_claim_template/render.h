@@ -11,7 +11,7 @@
 
 namespace resource_claim_template {
 
-// Returns the template of daemon claims, in driver namespace `ns`. `domain` is the UID.
+// Returns the template of daemon claims, in driver namespace `ns`.
 json::Value RenderDaemon(const kube::Uid& domain_uid, const std::string& ns,
                          const std::string& version);
 

@@ -18,10 +18,12 @@ std::shared_ptr<const CliqueCapacities> CapacityCache::Count(const Facts& facts,
   Counted counted = counted_.With([](const Counted& last) { return last; });
   if (counted.capacity && now - counted.at < age_max) return counted.capacity;
   CliqueCapacities capacity;
-  VisitNodes(facts, [&](const api::Node& node, const NodeAvailability& availability) {
-    compute_domain::Count(node.clique, availability, capacity);
+  const CliquePlacements placements = cache_.Placements();
+  cache_.VisitNodes(placements, [&](const api::Node& node, const NodeContext& context) {
+    const auto availability = AvailabilityOf(node, context, facts);
+    if (availability) compute_domain::Count(node.clique, *availability, capacity);
   });
-  for (const auto& [clique, placement] : cache_.Placements()) {
+  for (const auto& [clique, placement] : placements) {
     if (CliqueCapacity* const count = base::Find(capacity, clique)) count->placement = placement;
   }
   counted = {.at = now, .capacity = std::make_shared<const CliqueCapacities>(std::move(capacity))};

@@ -6,8 +6,8 @@
 // So a reply may hold objects of other workers: each caller must check the label. If a caller asks
 // for LISTs of several resources by one value, they are shared as one group.
 //
-// A LIST costs the API server a look at every object of the kind. So under load the next LIST of a
-// kind waits until `gap` after the last one began, and more callers share it.
+// A LIST costs the API server a look at every object of the kind. So the next one, or the next
+// group, waits until `gap` after the last one began, and more callers share it.
 //
 // Later pages, and LISTs by field selector, are not shared. A caller waits one second for the LISTs
 // of others, and then sends its own, so that a slow LIST delays no other caller for long. This
