@@ -78,8 +78,10 @@ def seconds_since(then):
 
 
 def has_expired(taken):
-    """Whether the Lease was taken when it had expired: not before that, and when the other looked next."""
-    return not taken.released and taken.seconds >= LASTS and taken.late_looks(LASTS) <= 2
+    """Whether the Lease was taken when it had expired: not before that, and by cdom when it looked next. How soon NVIDIA's
+    controller takes it depends on when that one has read the answer to its look, which no log shows."""
+    in_time = not taken.taker.startswith("cdom-controller") or taken.late_looks(LASTS) <= 2
+    return not taken.released and taken.seconds >= LASTS and in_time
 
 
 def is_handed_over(taken):

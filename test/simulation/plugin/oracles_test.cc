@@ -123,6 +123,12 @@ TEST_F(PluginOraclesTest, N4SeesAChannelThatTwoClaimsHold) {
             CheckAll({Event(What::kUnprepared, channel_)}));
 }
 
+TEST_F(PluginOraclesTest, N5SeesDeviceNumbersOfAnEarlierDriver) {
+  PluginEvent prepared = Prepared();
+  prepared.has_old_numbers = true;
+  EXPECT_TRUE(Contains(CheckAll({prepared}), "with device numbers of an earlier driver"));
+}
+
 TEST_F(PluginOraclesTest, N5SeesASpecThatIsNotThereOrGoesUnderItsContainers) {
   PluginEvent prepared = Prepared();
   prepared.has_spec = false;
