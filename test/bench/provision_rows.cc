@@ -24,7 +24,7 @@ constexpr int kWritesInAll = kWritesForChildren + 1;  // And its status.
 constexpr double kShareOfRaw = 0.8;
 constexpr seconds kSettles{120};
 // As measured last. Goes away once a deletion reads its proofs in fewer lists.
-constexpr double kRequestsOfRemoval = 1.35;
+constexpr double kRequestsOfRemoval = 1.2;
 constexpr const char* kModel = "model";
 
 struct Child {
