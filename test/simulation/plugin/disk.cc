@@ -62,6 +62,7 @@ Result<void> ProcessDisk::WriteCheckpoint(const std::string& text) {
 
 Result<std::vector<std::string>> ProcessDisk::Specs() const {
   std::vector<std::string> uids;
+  uids.reserve(content_.specs.size());
   for (const auto& [uid, text] : content_.specs) uids.push_back(uid);
   return uids;
 }

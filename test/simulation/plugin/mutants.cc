@@ -160,7 +160,7 @@ plugin::Rules RebuildingWithoutTheLabel() {
 // The product's rule over what `change` makes of the observation of a prepared claim. `change`
 // returns whether the call is answered at once.
 template <typename Change>
-plugin::Rules AnsweringPreparedClaims(Change change, plugin::AnswerKubelet answer = {}) {
+plugin::Rules AnsweringPreparedClaims(Change change, const plugin::AnswerKubelet& answer = {}) {
   return {.prepare = [change, answer](const NodeIdentity& self, const std::string& uid,
                                       const ClaimToPrepare* claim, const Checkpoint& checkpoint,
                                       NodeObservation observed) -> plugin::ClaimStep {

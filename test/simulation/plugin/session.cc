@@ -14,6 +14,7 @@ class ServingTransport final : public http::Transport {
   std::vector<base::Result<http::Response>> SendAll(
       const std::vector<http::Request>& requests) override {
     std::vector<base::Result<http::Response>> replies;
+    replies.reserve(requests.size());
     for (const http::Request& request : requests) replies.push_back(serve_(request));
     return replies;
   }

@@ -605,6 +605,7 @@ base::Result<void> PluginWorld::Edit(Node& node, const DiskEdit& edit) {
 bool PluginWorld::StepPlugins(Node& node) {
   bool moved = false;
   std::vector<std::uint64_t> numbers;
+  numbers.reserve(node.plugins.size());
   for (const auto& process : node.plugins) numbers.push_back(process->number());
   for (const std::uint64_t number : numbers) {
     const auto process = std::ranges::find_if(
