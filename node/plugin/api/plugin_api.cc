@@ -4,6 +4,7 @@
 
 #include "controller/api/names.h"
 #include "node/plugin/api/api_calls.h"
+#include "pkg/base/system_random.h"
 
 namespace plugin {
 
@@ -67,6 +68,17 @@ PluginApi::PluginApi(std::unique_ptr<kube::ApiSession> session, std::string node
       session_(std::move(session)),
       watch_(session_->Watch({&domain_reflector_, &node_reflector_, &slice_reflector_},
                              [this] { OnTurn(); })) {}
+
+std::unique_ptr<PluginApi> PluginApi::Connect(kube::ClientConfig config, const std::string& node,
+                                              const base::Clock& clock, base::Logger& logger,
+                                              base::TaskQueue& tasks,
+                                              std::function<void()> on_change) {
+  return std::make_unique<PluginApi>(
+      std::make_unique<kube::ThreadedApiSession>(std::move(config), kProgram, clock, logger,
+                                                 kQueues),
+      node, clock, [] { return std::make_unique<base::SystemRandom>(); }, logger, tasks,
+      std::move(on_change));
+}
 
 PluginApi::~PluginApi() = default;
 

@@ -18,6 +18,7 @@
 #include "pkg/base/task_queue.h"
 #include "pkg/kube/cache/reflector.h"
 #include "pkg/kube/cache/store.h"
+#include "pkg/kube/client/config.h"
 #include "pkg/kube/runtime/api_session.h"
 
 namespace plugin {
@@ -37,6 +38,11 @@ class PluginApi {
   PluginApi(std::unique_ptr<kube::ApiSession> session, std::string node, const base::Clock& clock,
             MakeRandom make_random, base::Logger& logger, base::TaskQueue& tasks,
             std::function<void()> on_change);
+  // Returns one over connections to the server of `config`, with threads of its own.
+  static std::unique_ptr<PluginApi> Connect(kube::ClientConfig config, const std::string& node,
+                                            const base::Clock& clock, base::Logger& logger,
+                                            base::TaskQueue& tasks,
+                                            std::function<void()> on_change);
   ~PluginApi();
   PluginApi(const PluginApi&) = delete;
   PluginApi& operator=(const PluginApi&) = delete;

@@ -10,7 +10,6 @@
 #include "node/cdi/files.h"
 #include "node/plugin/host/file_disk.h"
 #include "pkg/base/rfc3339.h"
-#include "pkg/base/system_random.h"
 #include "pkg/base/testing/manual_clock.h"
 #include "pkg/base/testing/wait_until.h"
 #include "pkg/http/testing/fake_credentials.h"
@@ -78,11 +77,8 @@ class ClaimQueueTest : public testing::Test {
   std::unique_ptr<PluginApi> Connect(const std::string& url) {
     kube::ClientConfig config = {.endpoint = {.url = url},
                                  .credentials = std::make_unique<http::testing::FakeCredentials>()};
-    auto api = std::make_unique<PluginApi>(
-        std::make_unique<kube::ThreadedApiSession>(std::move(config), kProgram, clock_, no_log_,
-                                                   PluginApi::kQueues),
-        "node-a", clock_, [] { return std::make_unique<base::SystemRandom>(); }, no_log_, tasks_,
-        [this] { tasks_.Wake(); });
+    auto api = PluginApi::Connect(std::move(config), "node-a", clock_, no_log_, tasks_,
+                                  [this] { tasks_.Wake(); });
     state_->api = api.get();
     return api;
   }

@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "node/plugin/host/file_disk.h"
-#include "pkg/base/system_random.h"
 #include "pkg/base/testing/manual_clock.h"
 #include "pkg/base/testing/wait_until.h"
 #include "pkg/http/testing/fake_credentials.h"
@@ -52,11 +51,8 @@ class GarbageCollectorTest : public testing::Test {
                    Instances{.is_superseded = [this] { return is_superseded_; }}, host_);
     kube::ClientConfig config = {.endpoint = {.url = server_.url()},
                                  .credentials = std::make_unique<http::testing::FakeCredentials>()};
-    api_ = std::make_unique<PluginApi>(
-        std::make_unique<kube::ThreadedApiSession>(std::move(config), kProgram, clock_, log_,
-                                                   PluginApi::kQueues),
-        settings_.node, clock_, [] { return std::make_unique<base::SystemRandom>(); }, log_, tasks_,
-        [this] { tasks_.Wake(); });
+    api_ = PluginApi::Connect(std::move(config), settings_.node, clock_, log_, tasks_,
+                              [this] { tasks_.Wake(); });
     state_->api = api_.get();
     garbage_collector_.emplace(*state_, [this](const auto& claim) { taken_.push_back(claim); });
   }

@@ -10,7 +10,6 @@
 #include <string_view>
 
 #include "node/plugin/host/file_disk.h"
-#include "pkg/base/system_random.h"
 #include "pkg/base/testing/manual_clock.h"
 #include "pkg/base/testing/wait_until.h"
 #include "pkg/http/testing/fake_credentials.h"
@@ -112,11 +111,8 @@ class SlicePublisherTest : public testing::Test {
         NodeView("node-a", api::Node{.meta = {.uid = "node-uid", .resource_version = "1"}});
     kube::ClientConfig config = {.endpoint = {.url = server_.url()},
                                  .credentials = std::make_unique<http::testing::FakeCredentials>()};
-    api_ = std::make_unique<PluginApi>(
-        std::make_unique<kube::ThreadedApiSession>(std::move(config), kProgram, clock_, log_,
-                                                   PluginApi::kQueues),
-        settings_.node, clock_, [] { return std::make_unique<base::SystemRandom>(); }, log_, tasks_,
-        [this] { tasks_.Wake(); });
+    api_ = PluginApi::Connect(std::move(config), settings_.node, clock_, log_, tasks_,
+                              [this] { tasks_.Wake(); });
     state_->api = api_.get();
     publisher_.emplace(*state_);
   }

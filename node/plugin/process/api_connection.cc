@@ -3,8 +3,6 @@
 #include <chrono>
 #include <utility>
 
-#include "pkg/base/system_random.h"
-
 namespace plugin {
 
 constexpr std::chrono::seconds kConfigLook{60};
@@ -19,12 +17,8 @@ void ApiConnection::Turn() {
   logger_.Info("Talking to the API server",
                {{"server", config->endpoint.url}, {"from", config->source}});
   used_ = *config;
-  auto session = std::make_unique<kube::ThreadedApiSession>(*std::move(config), kProgram, clock_,
-                                                            logger_, PluginApi::kQueues);
-  earlier_ = std::exchange(api_, std::make_unique<PluginApi>(
-                                     std::move(session), settings_.node, clock_,
-                                     [] { return std::make_unique<base::SystemRandom>(); }, logger_,
-                                     tasks_, on_change_));
+  earlier_ = std::exchange(api_, PluginApi::Connect(*std::move(config), settings_.node, clock_,
+                                                    logger_, tasks_, on_change_));
 }
 
 void ApiConnection::Close() {
