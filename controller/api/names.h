@@ -100,6 +100,9 @@ inline constexpr std::string_view kMembershipWriterController = "controller";
 
 // On a clique: indices that are kept for nodes whose daemon was deleted.
 inline constexpr std::string_view kHeldIndicesAnnotation = "cdom.dev/held-indices";
+// On a clique: nodes that have rebooted and whose daemon has not been ready since, as "a,b". The
+// next leader reads it: no object shows that a node has rebooted.
+inline constexpr std::string_view kRebootedAnnotation = "cdom.dev/rebooted-nodes";
 // On a clique: number of nodes that are joining it and were not yet in it at its last write. A
 // daemon starts IMEX when this is 0, because IMEX is slow to learn of later nodes.
 inline constexpr std::string_view kJoiningAnnotation = "cdom.dev/joining";

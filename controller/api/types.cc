@@ -7,6 +7,7 @@
 #include "controller/api/names.h"
 #include "pkg/base/find.h"
 #include "pkg/base/number.h"
+#include "pkg/base/text.h"
 #include "pkg/json/repair.h"
 #include "pkg/json/utf8.h"
 #include "pkg/kube/api/names.h"
@@ -16,6 +17,13 @@ namespace api {
 namespace {
 
 std::string Text(json::View value) { return std::string(value.AsString()); }
+
+// Returns the text. Empty if it is longer than `most`, or has characters that are not `valid`.
+std::string TextOf(std::string_view valid, std::size_t most, json::View value) {
+  const std::string_view text = value.AsString();
+  const bool is_odd = text.size() > most || text.find_first_not_of(valid) < text.size();
+  return is_odd ? "" : std::string(text);
+}
 
 std::string Label(json::View object, std::string_view key) {
   return Text(object["metadata"]["labels"][key]);
@@ -85,12 +93,7 @@ base::Result<kube::ObjectMeta> DecodeFewOfMeta(json::View object, std::string_vi
 
 // Returns the UID of a domain as the API server writes it. Empty if `value` is not a UID.
 std::string DecodeUid(json::View value) {
-  constexpr std::size_t kMax = 64;
-  const std::string_view text = value.AsString();
-  const bool is_uid =
-      text.size() <= kMax &&
-      text.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyz-") == std::string_view::npos;
-  return is_uid ? std::string(text) : "";
+  return TextOf("0123456789abcdefghijklmnopqrstuvwxyz-", 64, value);
 }
 
 bool HasTrueCondition(json::View conditions, std::string_view type) {
@@ -107,14 +110,9 @@ int DecodeIndex(json::View index) {
   return std::in_range<int>(value) ? static_cast<int>(value) : -1;
 }
 
-bool IsAddress(std::string_view text) {
-  return text.size() < 46 &&
-         text.find_first_not_of("0123456789abcdefABCDEF.:") == std::string_view::npos;
-}
-
 // Returns the address that a daemon wrote, which the API server does not check. Empty if invalid.
 std::string DecodeAddress(json::View address) {
-  return IsAddress(address.AsString()) ? Text(address) : "";
+  return TextOf("0123456789abcdefABCDEF.:", 45, address);
 }
 
 Member DecodeMember(json::View entry, std::string_view name_key) {
@@ -164,23 +162,24 @@ std::optional<int> DecodeCount(std::string_view digits) {
 std::vector<HeldIndex> DecodeHeld(std::string_view text) {
   std::vector<HeldIndex> held;
   while (!text.empty()) {
-    const std::string_view entry = text.substr(0, text.find(','));
-    text.remove_prefix(std::min(text.size(), entry.size() + 1));
-    const std::size_t equals = entry.find('=');
-    const std::size_t at = entry.find('@');
-    if (equals == std::string_view::npos || at == std::string_view::npos || at < equals) continue;
-    const std::optional<int> index = DecodeCount(entry.substr(equals + 1, at - equals - 1));
-    if (!index) continue;
-    held.push_back({.node = std::string(entry.substr(0, equals)),
-                    .index = *index,
-                    .until = std::string(entry.substr(at + 1))});
+    std::string_view entry = base::TakePart(text, ',');
+    const std::string_view node = base::TakePart(entry, '=');
+    const std::optional<int> index = DecodeCount(base::TakePart(entry, '@'));
+    if (!index || entry.empty()) continue;
+    held.push_back({.node = std::string(node), .index = *index, .until = std::string(entry)});
   }
   return held;
 }
 
-// Returns whether a container waits only because it is starting.
-bool IsStarting(std::string_view reason) {
-  return reason == "ContainerCreating" || reason == "PodInitializing";
+// Returns the nodes that EncodeRebooted() named. Other text names none that waits for its daemon.
+std::set<std::string> DecodeRebooted(std::string_view text, const std::vector<Member>& daemons) {
+  std::set<std::string_view> named;
+  while (!text.empty()) named.insert(base::TakePart(text, ','));
+  std::set<std::string> rebooted;
+  for (const Member& member : daemons) {
+    if (!member.ready && named.contains(member.node)) rebooted.insert(member.node);
+  }
+  return rebooted;
 }
 
 std::string WithDetail(std::string reason, std::string_view detail) {
@@ -203,7 +202,6 @@ json::View UnscheduledIn(json::View status) {
 // Returns the scheduler's message. Empty if there is none.
 std::string SchedulerMessage(json::View status) {
   const json::View condition = UnscheduledIn(status);
-  if (condition.IsNull()) return "";
   return WithDetail(Text(condition["reason"]), condition["message"].AsString());
 }
 
@@ -308,8 +306,7 @@ std::vector<NodeSelection> SelectionsOf(json::View spec) {
 std::string_view LineThatTells(std::string_view log) {
   std::string_view best;
   while (!log.empty()) {
-    const std::string_view line = log.substr(0, log.find('\n'));
-    log.remove_prefix(std::min(log.size(), line.size() + 1));
+    const std::string_view line = base::TakePart(log, '\n');
     if (line.find(kImexInUse) != std::string_view::npos) return line;
     if (!line.empty()) best = line;
   }
@@ -321,7 +318,8 @@ std::string TroubleOf(json::View status) {
   status["containerStatuses"].ForEach([&](json::View container) {
     const json::View waiting = container["state"]["waiting"];
     const std::string_view reason = waiting["reason"].AsString();
-    if (reason.empty() || IsStarting(reason) || !trouble.empty()) return;
+    const bool is_starting = reason == "ContainerCreating" || reason == "PodInitializing";
+    if (reason.empty() || is_starting || !trouble.empty()) return;
     // After a crash, the daemon's last message says more than the kubelet's back-off. In all other
     // cases only the kubelet knows the cause.
     std::string_view last;
@@ -425,7 +423,9 @@ base::Result<Clique> DecodeClique(json::View object) {
     Member member = DecodeMember(daemon, "nodeName");
     if (kube::IsDnsSubdomain(member.node)) clique.daemons.push_back(std::move(member));
   });
-  clique.held = DecodeHeld(Text(object["metadata"]["annotations"][kHeldIndicesAnnotation]));
+  const json::View annotations = object["metadata"]["annotations"];
+  clique.held = DecodeHeld(annotations[kHeldIndicesAnnotation].AsString());
+  clique.rebooted = DecodeRebooted(annotations[kRebootedAnnotation].AsString(), clique.daemons);
   clique.joining = DecodeCount(Annotation(object, kJoiningAnnotation));
   clique.last_writer = LastWriter(object["metadata"]["managedFields"]);
   return clique;
@@ -584,6 +584,12 @@ json::Value EncodeHeld(const std::vector<HeldIndex>& held) {
     text += (text.empty() ? "" : ",") + entry.node + "=" + std::to_string(entry.index) + "@" +
             entry.until;
   }
+  return text.empty() ? json::Value() : json::Value(std::move(text));
+}
+
+json::Value EncodeRebooted(const std::set<std::string>& nodes) {
+  std::string text;
+  for (const std::string& node : nodes) text += (text.empty() ? "" : ",") + node;
   return text.empty() ? json::Value() : json::Value(std::move(text));
 }
 

@@ -125,6 +125,8 @@ struct Clique {
   std::vector<Member> daemons = {};
   // From an annotation, because `daemons` lists only the daemons that exist.
   std::vector<HeldIndex> held = {};
+  // From an annotation: nodes of `daemons` that are not ready, and have rebooted.
+  std::set<std::string> rebooted = {};
   // From an annotation: number of nodes that are joining. Empty if it was never written.
   std::optional<int> joining = {};
   std::string last_writer = {};
@@ -231,5 +233,7 @@ json::Value Encode(const DomainStatus& status);
 json::Value EncodeDaemons(const std::vector<Member>& members);
 // Returns the annotation for held indices. Null, which removes the annotation, if there are none.
 json::Value EncodeHeld(const std::vector<HeldIndex>& held);
+// The same for nodes that have rebooted.
+json::Value EncodeRebooted(const std::set<std::string>& nodes);
 
 }  // namespace api

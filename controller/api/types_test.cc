@@ -534,6 +534,32 @@ TEST(EncodeHeld, IsReadBackFromTheCliquesAnnotation) {
   }
 }
 
+TEST(EncodeRebooted, IsReadBackFromTheCliquesAnnotation) {
+  using Nodes = std::set<std::string>;
+  const auto decode = [](const std::string& value) {
+    return Decode(DecodeClique, R"({"metadata": {"name": "c", "uid": "u", "resourceVersion": "1",
+        "annotations": {"cdom.dev/rebooted-nodes": ")" +
+                                    value + R"("}}, "daemons": [
+        {"nodeName": "a", "status": "NotReady"}, {"nodeName": "b.example", "status": "NotReady"},
+        {"nodeName": "c", "status": "Ready"}]})")
+        .rebooted;
+  };
+  EXPECT_EQ(decode(std::string(EncodeRebooted({"a", "b.example"}).AsString())),
+            (Nodes{"a", "b.example"}));
+  const std::string long_name(253, 'b');
+  const Clique whole =
+      Decode(DecodeClique, R"({"metadata": {"name": "c", "uid": "u", "resourceVersion": "1",
+      "annotations": {"cdom.dev/rebooted-nodes": "a,)" +
+                               long_name + R"(,z"}},
+      "daemons": [{"nodeName": "z", "status": "NotReady"}]})");
+  EXPECT_EQ(whole.rebooted, Nodes{"z"}) << "a rack has long names";
+  EXPECT_TRUE(EncodeRebooted({}).IsNull()) << "takes the annotation away";
+  EXPECT_EQ(decode("d,,a,a,"), Nodes{"a"}) << "only nodes that the clique lists";
+  for (const char* odd : {"", ",", "c", "a b.example", "A", ",,,,", "a;b.example", "ab"}) {
+    EXPECT_EQ(decode(odd), Nodes()) << odd;
+  }
+}
+
 TEST(DecodeClique, HowManyAreOnTheirWayIsANumberOrNotSaid) {
   const auto decode = [](const std::string& annotations) {
     return Decode(DecodeClique, R"({"metadata": {"name": "c", "uid": "u", "resourceVersion": "1",

@@ -393,6 +393,12 @@ void Cache::AddCliqueSharers(Observed& observed) const {
 }
 
 void Cache::AddReboots(Observed& observed) const {
+  for (const api::Clique& clique : observed.children.cliques) {
+    observed.rebooted.insert(clique.rebooted.begin(), clique.rebooted.end());
+  }
+  for (const api::DaemonPod& pod : observed.children.daemon_pods) {
+    if (pod.ready || !pod.trouble.empty()) observed.rebooted.erase(pod.node);
+  }
   before_reboot_.With([&](const auto& pods) {
     for (api::DaemonPod& pod : observed.children.daemon_pods) {
       const std::string* const started = base::Find(pods, pod.meta.uid);

@@ -20,6 +20,7 @@ constexpr bool kIsOneOf = (std::is_same_v<T, Others> || ...);
 json::Value ContentOf(const WriteClique& write) {
   return json::Value::Object({{"daemons", api::EncodeDaemons(write.daemons)},
                               {"held", api::EncodeHeld(write.held)},
+                              {"rebooted", api::EncodeRebooted(write.rebooted)},
                               {"joining", write.joining},
                               {"owners", write.owners}});
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -46,12 +47,13 @@ struct WriteFinalizers {
   kube::ObjectMeta object = {};
   std::vector<std::string> finalizers = {};
 };
-// Sets the clique's `daemons`, `held` and `joining`, if it still has this resourceVersion. Sets its
-// owner references if `owners` is not null.
+// Sets the clique's `daemons`, `held`, `rebooted` and `joining`, if it still has this
+// resourceVersion. Sets its owner references if `owners` is not null.
 struct WriteClique {
   kube::ObjectMeta clique = {};
   std::vector<api::Member> daemons = {};
   std::vector<api::HeldIndex> held = {};
+  std::set<std::string> rebooted = {};
   int joining = 0;
   json::Value owners = {};
 };

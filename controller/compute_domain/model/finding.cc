@@ -35,6 +35,7 @@ void Learn(Observed& observed, const CliqueStored& written) {
     clique.meta = written.meta;
     clique.daemons = written.daemons;
     clique.held = written.held;
+    clique.rebooted = written.rebooted;
     clique.joining = written.joining;
   }
 }

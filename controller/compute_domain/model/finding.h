@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -52,6 +53,7 @@ struct CliqueStored {
   kube::ObjectMeta meta = {};
   std::vector<api::Member> daemons = {};
   std::vector<api::HeldIndex> held = {};
+  std::set<std::string> rebooted = {};
   std::optional<int> joining = {};
 };
 // The label may be gone, so claims that were read before are outdated.

@@ -167,8 +167,9 @@ struct Memory {
   // Daemon pods that do not serve, by UID, and when this was first seen. The time is empty if that
   // was before this process first saw the domain.
   std::map<kube::Uid, std::optional<base::Clock::TimePoint>> unready_since = {};
-  // Members whose nodes had rebooted when this process first saw the domain, as its status said.
-  // Kept until the daemon is ready, or its kubelet says what is wrong.
+  // Members that write their own entries and whose nodes had rebooted when this process first saw
+  // the domain, as its status said. Kept until the daemon is ready, or its kubelet says what is
+  // wrong.
   std::set<std::string> rebooted_before = {};
   // Key: node. Contains members and nodes that will be members.
   std::map<std::string, MemberPhase> phases = {};

@@ -148,7 +148,8 @@ struct Observed {
   // Fabric error that the kubelet plugin reports. Key: node of `nodes`.
   std::map<std::string, std::string> fabric_errors = {};
   bool nobody_publishes = false;  // No node of the cluster publishes a ResourceSlice of the driver.
-  // Nodes that rebooted and whose daemon has not started since. Its pod may still look ready.
+  // Nodes that rebooted and whose daemon has not started since, as this process saw, or as the
+  // domain's cliques name them. Its pod may still look ready.
   std::set<std::string> rebooted = {};
 
   // The cache does not show cdom's write of a DaemonSet or claim template, although a pass

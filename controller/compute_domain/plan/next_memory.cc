@@ -54,19 +54,20 @@ std::map<kube::Uid, std::optional<TimePoint>> FindUnready(const Observed& observ
   return unready;
 }
 
-// A process that did not see a reboot knows it from the reason that status has.
+// Returns the rebooted nodes whose daemons write their own entries: no clique names these. A
+// process that did not see the reboot knows it from the reason that status has.
 std::set<std::string> FindRebootedBefore(const Observed& observed) {
   if (!observed.domain) return {};
   const api::DomainStatus& status = observed.domain->status;
   const bool is_said = observed.memory.IsFirstLook() &&
                        status.Says(api::kConditionMembersReady, api::kReasonNodeRebooted);
+  const PodByNode pods = PodsThatCount(observed);
   std::set<std::string> rebooted;
   for (const api::Member& member : status.nodes) {
-    const bool was = observed.memory.rebooted_before.contains(member.node);
-    if (!member.ready && (was || is_said)) rebooted.insert(member.node);
-  }
-  for (const api::DaemonPod& pod : observed.children.daemon_pods) {
-    if (pod.ready || !pod.trouble.empty()) rebooted.erase(pod.node);
+    const bool was = is_said || observed.memory.rebooted_before.contains(member.node);
+    const api::DaemonPod* const pod = base::FindOr(pods, member.node, nullptr);
+    if (!was || member.ready || pod == nullptr || pod->controller_writes) continue;
+    if (!pod->ready && pod->trouble.empty()) rebooted.insert(member.node);
   }
   return rebooted;
 }

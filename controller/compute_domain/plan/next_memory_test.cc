@@ -345,6 +345,11 @@ TEST(NextMemory, T5_ProcessThatDidNotSeeAReboot_KnowsAllMembersOfIt_UntilTheyAre
   EXPECT_EQ(NextMemory(observed, At()).rebooted_before, Nodes());
 }
 
+TEST(NextMemory, T5_ReasonTellsNothing_OfMembersWhoseEntriesTheControllerWrites) {
+  const Observed observed = fixtures::Marked(Rebooted());
+  EXPECT_TRUE(NextMemory(observed, At()).rebooted_before.empty()) << "their clique names them";
+}
+
 TEST(NextMemory, T5_ReasonOfAnotherKind_TellsNoReboot) {
   Observed observed = Rebooted();
   fixtures::ConditionOf(observed.domain->status, "MembersReady").reason = "MembersNotReady";

@@ -169,6 +169,7 @@ Request RequestOf(const WriteClique& write, const Observed& /*observed*/) {
   Value patch = Value::Object({{"daemons", api::EncodeDaemons(write.daemons)}});
   Value& meta = patch["metadata"] = LockedMeta(write.clique);
   meta["annotations"][api::kHeldIndicesAnnotation] = api::EncodeHeld(write.held);
+  meta["annotations"][api::kRebootedAnnotation] = api::EncodeRebooted(write.rebooted);
   meta["annotations"][api::kJoiningAnnotation] = std::to_string(write.joining);
   if (!write.owners.IsNull()) meta["ownerReferences"] = write.owners;
   return kube::MergePatchRequest(api::kComputeDomainCliques, write.clique.key, patch);
@@ -178,8 +179,11 @@ Result<void> HandleReply(const WriteClique& write, const Reply& reply, ReplyCont
   if (IsAbsent(Kind::kClique, write.clique, reply, to)) return {};
   if (!reply) return tl::unexpected(reply.error());
   const kube::ObjectMeta meta = TRY(DecodeMetaOf(reply->body));
-  to.result.findings.emplace_back(CliqueStored{
-      .meta = meta, .daemons = write.daemons, .held = write.held, .joining = write.joining});
+  to.result.findings.emplace_back(CliqueStored{.meta = meta,
+                                               .daemons = write.daemons,
+                                               .held = write.held,
+                                               .rebooted = write.rebooted,
+                                               .joining = write.joining});
   Expect(to.result, Kind::kClique, write.clique.key, meta.resource_version);
   return {};
 }

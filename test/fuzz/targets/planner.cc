@@ -84,11 +84,13 @@ void CheckReadsBack(const WriteClique& write) {
   Value object = fixtures::Store(fixtures::MakeClique()).object;
   object["daemons"] = api::EncodeDaemons(write.daemons);
   object["metadata"]["annotations"][api::kHeldIndicesAnnotation] = api::EncodeHeld(write.held);
+  object["metadata"]["annotations"][api::kRebootedAnnotation] = api::EncodeRebooted(write.rebooted);
   json::Parser parser;
   const std::string text = json::Serialize(object);
   const auto clique = api::DecodeClique(*parser.Parse(text));
   CHECK(clique->daemons == write.daemons);
   CHECK(clique->held == write.held);
+  CHECK(clique->rebooted == write.rebooted);
 }
 
 void CheckRequests(const Action& action, const Observed& observed) {

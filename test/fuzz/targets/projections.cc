@@ -53,7 +53,8 @@ std::string Show(const std::optional<T>& value) {
 std::string Show(const api::Clique& clique) {
   return Show(clique.meta) + "\n" + clique.domain + "\n" + clique.id + "\n" +
          Show(clique.is_labelled) + json::Serialize(api::EncodeDaemons(clique.daemons)) +
-         json::Serialize(api::EncodeHeld(clique.held));
+         json::Serialize(api::EncodeHeld(clique.held)) +
+         json::Serialize(api::EncodeRebooted(clique.rebooted));
 }
 
 template <typename T>

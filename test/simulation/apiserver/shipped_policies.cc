@@ -255,7 +255,8 @@ bool WritesACliqueOfItsName(const Admitted& write) {
          std::ranges::all_of(
              old.labels.members(),
              [&](const auto& label) { return now.labels.Find(label.first) != nullptr; }) &&
-         SameBut(old.annotations, now.annotations, {"cdom.dev/held-indices", "cdom.dev/joining"}) &&
+         SameBut(old.annotations, now.annotations,
+                 {"cdom.dev/held-indices", "cdom.dev/joining", "cdom.dev/rebooted-nodes"}) &&
          std::ranges::all_of(now.finalizers.items(),
                              [&](const Value& it) { return Has(old.finalizers, it); }) &&
          std::ranges::all_of(now.owners.items(), [&](const Value& owner) {

@@ -98,11 +98,14 @@ std::optional<Action> WriteOf(const MembershipIndex& index, const CliquePlace& p
                               const api::Clique* clique, const CliqueContent& next,
                               Membership& membership) {
   if (clique != nullptr) {
-    // A reserved index that has expired is no reason to write.
-    if (clique->meta.deleting || clique->daemons == next.daemons) return {};
+    // A reserved index that has expired is no reason to write. Nor is a reboot that has ended.
+    const bool is_same =
+        clique->daemons == next.daemons && std::ranges::includes(clique->rebooted, next.rebooted);
+    if (clique->meta.deleting || is_same) return {};
     return WriteClique{.clique = clique->meta,
                        .daemons = next.daemons,
                        .held = next.held,
+                       .rebooted = next.rebooted,
                        .joining = CountJoining(index, place, next.daemons),
                        .owners = OwnersOf(index, place, *clique, next)};
   }

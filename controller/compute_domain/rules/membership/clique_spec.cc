@@ -32,7 +32,9 @@ class CliqueRule {
   CliqueContent Decide(Membership& membership) {
     if (clique_ != nullptr) {
       // A daemon is about to remove its own entry. A write by the controller would make that fail.
-      if (OwnWriterLeaves(membership)) return {.daemons = clique_->daemons, .held = clique_->held};
+      if (OwnWriterLeaves(membership)) {
+        return {.daemons = clique_->daemons, .held = clique_->held, .rebooted = clique_->rebooted};
+      }
       for (const HeldIndex& held : clique_->held) {
         if (IsHeldNow(held)) next_.held.push_back(held);
       }
@@ -140,6 +142,9 @@ class CliqueRule {
     Member updated = entry;
     updated.ready = pod->clique && Serves(*pod);
     if (!pod->ip.empty()) updated.ip = pod->ip;
+    const bool has_rebooted =
+        clique_->rebooted.contains(entry.node) || observed_.rebooted.contains(entry.node);
+    if (has_rebooted && !updated.ready) next_.rebooted.insert(entry.node);
     // The controller never assigned an index that is negative or used twice, so that node joins
     // again. An index above a lowered limit stays, because IMEX runs with it.
     if (entry.index >= 0 && !used_.contains(entry.index)) Put(updated);

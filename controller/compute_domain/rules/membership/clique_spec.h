@@ -12,6 +12,7 @@ namespace compute_domain {
 struct CliqueContent {
   std::vector<api::Member> daemons = {};
   std::vector<api::HeldIndex> held = {};
+  std::set<std::string> rebooted = {};
 };
 
 // Returns the desired content. `clique` is its present content; null if it does not exist. Sets

@@ -1498,6 +1498,39 @@ TEST(PlanMembership, B1_B2_S3_S4_S5_ChurnMovesDoublesAndLosesNobody) {
   }
 }
 
+// ---- Reboots.
+
+TEST(PlanMembership, T5_RebootedNodesAreWrittenWithTheEntries_AndOnceMore) {
+  Observed observed = Marked();
+  observed.rebooted = {"node-0"};
+  DaemonPod& pod = observed.children.daemon_pods[0];
+  pod.ready = false;
+  const auto named = [&] { return Actions<WriteClique>(Plan(observed).actions).at(0).rebooted; };
+  EXPECT_EQ(named(), std::set<std::string>{"node-0"});
+  api::Clique& clique = observed.children.cliques[0];
+  clique.daemons[0].ready = false;
+  EXPECT_EQ(named(), std::set<std::string>{"node-0"}) << "it was not ready before";
+  clique.rebooted = {"node-0"};
+  EXPECT_TRUE(Plan(observed).actions.empty());
+  observed.rebooted.clear();
+  EXPECT_TRUE(Plan(observed).actions.empty()) << "another leader saw it";
+  pod.ready = true;
+  EXPECT_EQ(named(), std::set<std::string>());
+}
+
+TEST(PlanMembership, EndOfARebootIsWrittenOnlyWithAnEntry) {
+  Observed observed = Marked();
+  observed.children.cliques[0].rebooted = {"node-0"};
+  EXPECT_TRUE(Plan(observed).actions.empty());
+}
+
+TEST(PlanMembership, DaemonsThatWriteTheirOwnEntriesAreNotNamedAsRebooted) {
+  Observed observed = Converged();
+  observed.rebooted = {"node-0"};
+  observed.children.daemon_pods[0].ready = false;
+  EXPECT_TRUE(Actions<WriteClique>(Plan(observed).actions).empty());
+}
+
 // ---- Indices that are kept.
 
 // node-0's daemon is gone, as a live read shows.
