@@ -24,11 +24,11 @@ inline auto Fields(DomainStatus& found) {
 
 inline auto Fields(ComputeDomain& domain) {
   auto& [meta, has_spec, num_nodes, template_name, allocation_mode, deletion_grace, paused,
-         daemon_roll, placement_group, gpus, gpu_class, placement, unknown_keys, status,
-         foreign_write, last_writer, last_status_writer] = domain;
+         daemon_roll, placement_group, gpus, gpu_class, placement, unknown_annotations,
+         unknown_labels, status, foreign_write, last_writer, last_status_writer] = domain;
   return std::tie(meta, has_spec, num_nodes, template_name, allocation_mode, deletion_grace, paused,
-                  daemon_roll, placement_group, gpus, gpu_class, placement, unknown_keys, status,
-                  foreign_write, last_writer, last_status_writer);
+                  daemon_roll, placement_group, gpus, gpu_class, placement, unknown_annotations,
+                  unknown_labels, status, foreign_write, last_writer, last_status_writer);
 }
 
 inline auto Fields(ImexReport& report) {

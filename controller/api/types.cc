@@ -39,19 +39,19 @@ std::string Annotation(json::View object, std::string_view key) {
   return ShortText(object["metadata"]["annotations"][key]);
 }
 
-// Adds keys of cdom.dev/ that are not `known`, with their `kind`. Adds a limited number of them,
-// because any user may write keys.
+// Returns unknown keys of cdom.dev/: a limited number, because any user may write keys.
 template <typename Known>
-void AddUnknownKeys(json::View keys, std::string_view kind, const Known& known,
-                    std::vector<std::string>& unknown) {
+std::vector<std::string> FindUnknownKeys(json::View keys, const Known& known) {
+  std::vector<std::string> unknown;
   constexpr std::size_t kKeysMax = 32;
   constexpr std::size_t kLengthMax = 100;
   keys.ForEachMember([&](std::string_view key, json::View) {
     if (!key.starts_with(kOwnPrefix) || base::Contains(known, key)) return;
     // Kubernetes stores no other keys.
     if (!kube::IsLabelKey(key) || key.size() > kLengthMax || unknown.size() >= kKeysMax) return;
-    unknown.push_back(std::string(kind) + " " + std::string(key));
+    unknown.emplace_back(key);
   });
+  return unknown;
 }
 
 // Returns ComputeDomain::foreign_write. Users may name themselves as they like when they write a
@@ -371,8 +371,8 @@ base::Result<ComputeDomain> DecodeComputeDomain(json::View object) {
   domain.gpu_class = Annotation(object, kGpuClassAnnotation);
   domain.placement = Label(object, kPlacementLabel);
   const json::View meta = object["metadata"];
-  AddUnknownKeys(meta["annotations"], "annotation", kDomainAnnotations, domain.unknown_keys);
-  AddUnknownKeys(meta["labels"], "label", kDomainLabels, domain.unknown_keys);
+  domain.unknown_annotations = FindUnknownKeys(meta["annotations"], kDomainAnnotations);
+  domain.unknown_labels = FindUnknownKeys(meta["labels"], kDomainLabels);
   domain.status = DecodeStatus(object["status"]);
   domain.foreign_write = LastForeignWrite(meta["managedFields"]);
   domain.last_writer = LastWriter(meta["managedFields"]);

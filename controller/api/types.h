@@ -77,8 +77,9 @@ struct ComputeDomain {
   std::string gpus = {};
   std::string gpu_class = {};
   std::string placement = {};  // Value of a label, unchanged. Empty if absent.
-  // Unknown annotations and labels with prefix cdom.dev/, such as "annotation cdom.dev/gpu".
-  std::vector<std::string> unknown_keys = {};
+  // Unknown keys with prefix cdom.dev/.
+  std::vector<std::string> unknown_annotations = {};
+  std::vector<std::string> unknown_labels = {};
   DomainStatus status = {};
   // When NVIDIA's controller last wrote status, as the API server recorded it: RFC 3339 in seconds.
   // Empty if it never did.

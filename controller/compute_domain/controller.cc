@@ -202,8 +202,9 @@ void Controller::Observe() {
   NoticeRestore();
   Views views = UpdateViews();
   if (views != views_) shared_.SetViews(views);
-  // These changes do not affect domains: a view of ResourceSlices that becomes stale concerns only
-  // nodes that are checked anyway. A renewed watch concerns only domains that lack children.
+  // Conditions show the messages of views, so a new message is news. These changes are not: a view
+  // of ResourceSlices that becomes stale concerns only nodes that are checked anyway. A renewed
+  // watch concerns only domains that lack children.
   Views before = std::exchange(views_, std::move(views));
   if ((before.slices == Freshness::kUnknown) == (views_.slices == Freshness::kUnknown)) {
     before.slices = views_.slices;

@@ -27,7 +27,8 @@ json::Value ContentOf(const WriteClique& write) {
 
 json::Value ContentOf(const WriteStatus& write) {
   api::DomainStatus status = write.status;
-  // Times differ, and this condition says that the write was undone.
+  // Content is what is sent, messages included: no rule reads their words. Times differ, and this
+  // condition says that the write was undone.
   std::erase_if(status.conditions, [](const kube::Condition& condition) {
     return condition.type == api::kConditionConflicted;
   });

@@ -56,28 +56,30 @@ std::string FindInvalidGpus(const Observed& observed) {
 }
 
 // Describes a key of cdom.dev/ that has no meaning on a domain, such as "label cdom.dev/gpus".
-std::string DescribeUnknown(const std::string& unknown) {
-  const std::size_t space = unknown.find(' ');
-  const std::string kind = unknown.substr(0, space), key = unknown.substr(space + 1);
-  const bool is_label = kind == "label";
+std::string DescribeUnknown(const std::string& key, bool is_label) {
+  const std::string shown = (is_label ? "label " : "annotation ") + key;
   std::vector<std::string> annotations(api::kDomainAnnotations.begin(),
                                        api::kDomainAnnotations.end());
   std::vector<std::string> labels(api::kDomainLabels.begin(), api::kDomainLabels.end());
   const std::vector<std::string>& others = is_label ? annotations : labels;
   if (base::Contains(others, key)) {
-    return kind + " " + key + " (make it " + (is_label ? "an annotation)" : "a label)");
+    return shown + " (make it " + (is_label ? "an annotation)" : "a label)");
   }
   std::vector<std::string> known = std::move(annotations);
   known.insert(known.end(), labels.begin(), labels.end());
   const std::string nearest = base::Nearest(key, known);
-  return kind + " " + key + (nearest.empty() ? "" : " (did you mean " + nearest + "?)");
+  return shown + (nearest.empty() ? "" : " (did you mean " + nearest + "?)");
 }
 
 // Returns a sentence with the keys that have no meaning. Empty if there are none.
 std::string FindUnknownKeys(const Observed& observed) {
   constexpr std::size_t kShown = 5;
   std::vector<std::string> keys;
-  for (const std::string& key : observed.domain->unknown_keys) keys.push_back(DescribeUnknown(key));
+  const api::ComputeDomain& domain = *observed.domain;
+  for (const std::string& key : domain.unknown_annotations) {
+    keys.push_back(DescribeUnknown(key, false));
+  }
+  for (const std::string& key : domain.unknown_labels) keys.push_back(DescribeUnknown(key, true));
   return keys.empty() ? "" : "Unknown, and ignored: " + base::JoinFew(keys, kShown) + ".";
 }
 

@@ -228,17 +228,19 @@ TEST(FindInvalidAnnotation, REV3_W7_LabelKeysOfGroups_AreValid) {
 }
 
 TEST(FindInvalidAnnotation, REV3_W7_UnknownKey_IsToldWithTheNearest_OrTheRightPlace) {
-  const auto message = [](std::vector<std::string> keys) {
+  using Keys = std::vector<std::string>;
+  const auto message = [](const Keys& annotations, const Keys& labels) {
     Observed observed = Converged();
-    observed.domain->unknown_keys = std::move(keys);
+    observed.domain->unknown_annotations = annotations;
+    observed.domain->unknown_labels = labels;
     return FindInvalidAnnotation(observed)->message;
   };
-  EXPECT_EQ(message({"annotation cdom.dev/deletion-grase", "label cdom.dev/gpus",
-                     "annotation cdom.dev/placement", "label cdom.dev/owner-of-the-team"}),
+  EXPECT_EQ(message({"cdom.dev/deletion-grase", "cdom.dev/placement"},
+                    {"cdom.dev/gpus", "cdom.dev/owner-of-the-team"}),
             "Unknown, and ignored: annotation cdom.dev/deletion-grase (did you mean "
-            "cdom.dev/deletion-grace?), label cdom.dev/gpus (make it an annotation), annotation "
-            "cdom.dev/placement (make it a label), label cdom.dev/owner-of-the-team.");
-  const std::string many = message(std::vector<std::string>(32, "label cdom.dev/x"));
+            "cdom.dev/deletion-grace?), annotation cdom.dev/placement (make it a label), label "
+            "cdom.dev/gpus (make it an annotation), label cdom.dev/owner-of-the-team.");
+  const std::string many = message({}, Keys(32, "cdom.dev/x"));
   EXPECT_TRUE(many.ends_with(" and 27 more.")) << many;
   EXPECT_LT(many.size(), 500U);
 }
