@@ -58,7 +58,7 @@ base::Result<PlacementPolicy> FindPlacementPolicy(http::Transport& transport) {
   return PlacementPolicy::kNotServed;
 }
 
-bool PlacementLooks::IsDue(TimePoint now, Passes passes) {
+bool PlacementLooks::TakeTurn(TimePoint now, Passes passes) {
   if (now >= late_) return true;
   if (now < soon_) return false;
   if (!passes_) passes_ = passes;
@@ -86,7 +86,7 @@ void LookForPlacement(compute_domain::Controller& controller,
   while (!stop.stop_requested()) {
     const PlacementLooks::Passes passes = controller.passes();
     const base::Clock::TimePoint now = clock.Now();
-    if (!controller.CanServe() || !looks.IsDue(now, passes)) {
+    if (!controller.CanServe() || !looks.TakeTurn(now, passes)) {
       kube::WaitUntil(clock, controller.CanServe() ? looks.Next(now) : now + kUnfitTurn, stop);
       continue;
     }

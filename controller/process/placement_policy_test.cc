@@ -89,33 +89,33 @@ constexpr base::Clock::TimePoint kStart = base::Clock::TimePoint() + std::chrono
 
 TEST(PlacementLooks, LookIsRepeatedSoonerWhileAPolicyIsMissing) {
   PlacementLooks looks;
-  EXPECT_TRUE(looks.IsDue(kStart, 0));
+  EXPECT_TRUE(looks.TakeTurn(kStart, 0));
   looks.Looked(kStart, 0, true, false);
-  EXPECT_FALSE(looks.IsDue(kStart + seconds(9), 1));
-  EXPECT_TRUE(looks.IsDue(kStart + seconds(10), 1));
+  EXPECT_FALSE(looks.TakeTurn(kStart + seconds(9), 1));
+  EXPECT_TRUE(looks.TakeTurn(kStart + seconds(10), 1));
   looks.Looked(kStart + seconds(10), 1, true, false);
-  EXPECT_FALSE(looks.IsDue(kStart + seconds(29), 2));
+  EXPECT_FALSE(looks.TakeTurn(kStart + seconds(29), 2));
   looks.Looked(kStart + seconds(30), 2, false, false);
-  EXPECT_FALSE(looks.IsDue(kStart + minutes(30), 3));
-  EXPECT_TRUE(looks.IsDue(kStart + minutes(31), 2));
+  EXPECT_FALSE(looks.TakeTurn(kStart + minutes(30), 3));
+  EXPECT_TRUE(looks.TakeTurn(kStart + minutes(31), 2));
 }
 
 TEST(PlacementLooks, ClusterInWhichNothingHappensIsSeldomAsked) {
   PlacementLooks looks;
   looks.Looked(kStart, 5, true, false);
-  EXPECT_FALSE(looks.IsDue(kStart + minutes(5), 5));
-  EXPECT_TRUE(looks.IsDue(kStart + minutes(5), 6));
-  EXPECT_TRUE(looks.IsDue(kStart + minutes(30), 5));
+  EXPECT_FALSE(looks.TakeTurn(kStart + minutes(5), 5));
+  EXPECT_TRUE(looks.TakeTurn(kStart + minutes(5), 6));
+  EXPECT_TRUE(looks.TakeTurn(kStart + minutes(30), 5));
 }
 
 TEST(PlacementLooks, PassesThatNewsCausesShowNoChange) {
   PlacementLooks looks;
   looks.Looked(kStart, 0, true, true);
   EXPECT_EQ(looks.Next(kStart), kStart + seconds(10));
-  EXPECT_FALSE(looks.IsDue(kStart + seconds(10), 1000));
+  EXPECT_FALSE(looks.TakeTurn(kStart + seconds(10), 1000));
   EXPECT_EQ(looks.Next(kStart + seconds(10)), kStart + seconds(15));
-  EXPECT_FALSE(looks.IsDue(kStart + seconds(15), 1000));
-  EXPECT_TRUE(looks.IsDue(kStart + seconds(20), 1001));
+  EXPECT_FALSE(looks.TakeTurn(kStart + seconds(15), 1000));
+  EXPECT_TRUE(looks.TakeTurn(kStart + seconds(20), 1001));
   looks.Looked(kStart + seconds(20), 1001, false, false);
   EXPECT_EQ(looks.Next(kStart + minutes(30)), kStart + seconds(20) + minutes(30));
 }
@@ -123,8 +123,8 @@ TEST(PlacementLooks, PassesThatNewsCausesShowNoChange) {
 TEST(PlacementLooks, StandbyLooksThoughItMakesNoPass) {
   PlacementLooks looks;
   looks.Looked(kStart, std::nullopt, true, false);
-  EXPECT_TRUE(looks.IsDue(kStart + minutes(6), std::nullopt));
-  EXPECT_TRUE(looks.IsDue(kStart + minutes(6), 0));
+  EXPECT_TRUE(looks.TakeTurn(kStart + minutes(6), std::nullopt));
+  EXPECT_TRUE(looks.TakeTurn(kStart + minutes(6), 0));
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ std::string ResourceSliceIndex::FabricErrorOf(const std::string& node) const {
 }
 
 void ResourceSliceIndex::ReplaceAdd(json::View object) {
-  if (!IsForeign(object)) incoming_.push_back(Decode(object));
+  if (!AccuseIfForeign(object)) incoming_.push_back(Decode(object));
 }
 
 void ResourceSliceIndex::EndReplace(const std::string& /*resource_version*/) {
@@ -66,7 +66,7 @@ void ResourceSliceIndex::EndReplace(const std::string& /*resource_version*/) {
 void ResourceSliceIndex::Apply(json::View object, bool deleted) {
   Slice slice = Decode(object);
   const std::string node = slice.node;
-  deleted = IsForeign(object) || deleted;
+  deleted = AccuseIfForeign(object) || deleted;
   const bool changes = slices_.With([&](Slices& slices) {
     const NodeState before = StateOf(slices, node);
     const auto at = std::ranges::lower_bound(slices, kWhich(slice), {}, kWhich);
@@ -83,7 +83,7 @@ void ResourceSliceIndex::Apply(json::View object, bool deleted) {
   if (changes) changed_(node);
 }
 
-bool ResourceSliceIndex::IsForeign(json::View object) {
+bool ResourceSliceIndex::AccuseIfForeign(json::View object) {
   constexpr std::size_t kAccusedMax = 100;
   const json::View spec = object["spec"];
   const std::string pool(spec["pool"]["name"].AsString());

@@ -55,8 +55,8 @@ class ResourceSliceIndex final : public kube::ReflectorSink {
     friend bool operator==(const NodeState&, const NodeState&) = default;
   };
 
-  // Returns whether the slice is not from a kubelet plugin. Logs its node once.
-  bool IsForeign(json::View object);
+  // Returns whether the slice is not from a kubelet plugin, and if so logs its node, once.
+  bool AccuseIfForeign(json::View object);
   static Slice Decode(json::View object);
   static NodeState StateOf(const Slices& slices, const std::string& node);
 

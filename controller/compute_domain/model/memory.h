@@ -224,7 +224,7 @@ inline RequeueAfter UntilForgotten(const Memory& memory, base::Clock::TimePoint 
   for (const auto& [action, retry] : memory.retries)
     last = std::max(last, retry.until + kForgotten);
   RequeueAfter requeue_after;
-  static_cast<void>(requeue_after.IsDue(last - now));
+  requeue_after.RequeueUnlessDue(last - now);
   return requeue_after;
 }
 

@@ -24,9 +24,9 @@ class RequeueAfter {
     AtMost(std::chrono::ceil<std::chrono::milliseconds>(std::max(until, now) - now));
   }
 
-  // Returns whether `rest` is zero or less. If not, requests a requeue after `rest`.
+  // Requests a requeue after `rest`, unless that is zero or less. Returns whether it is.
   template <typename Duration>
-  bool IsDue(Duration rest) {
+  bool RequeueUnlessDue(Duration rest) {
     const auto delay = std::chrono::ceil<std::chrono::milliseconds>(rest);
     if (delay.count() > 0) AtMost(delay);
     return delay.count() <= 0;

@@ -161,14 +161,14 @@ void ReconcilePass::BeginStatus() {
 
 void ReconcilePass::StartStep(Step step) {
   for (Action& action : step) {
-    if (!MayStart(action)) continue;
+    if (PutOff(action)) continue;
     const auto* replace = std::get_if<ReplaceDaemon>(&action);
     if (shared_.dry_run()) {
       if (IsWrite(action)) {
         LogOnce(action);
         continue;
       }
-    } else if (replace != nullptr && !MayReplace(*replace)) {
+    } else if (replace != nullptr && !TryBeginReplacement(*replace)) {
       continue;
     } else if (IsWrite(action)) {
       shared_.logger().Log(
@@ -199,29 +199,28 @@ std::string ReconcilePass::DomainName() const {
   return observed_.domain ? kube::ToString(observed_.domain->meta.key) : observed_.uid;
 }
 
-bool ReconcilePass::MayStart(const Action& action) {
+bool ReconcilePass::PutOff(const Action& action) {
   const Concern concern = ConcernOf(action);
   const bool creates = concern == Concern::kChildren || concern == Concern::kMembership;
-  if (lacks_finalizer_ && creates && IsWrite(action)) return false;
+  if (lacks_finalizer_ && creates && IsWrite(action)) return true;
   // This pass deleted the object already. The cache still shows it.
   const auto* remove = std::get_if<Delete>(&action);
-  if (remove != nullptr && deleted_.contains(remove->uid)) return false;
-  if (observed_.memory.retries.empty()) return true;
+  if (remove != nullptr && deleted_.contains(remove->uid)) return true;
+  if (observed_.memory.retries.empty()) return false;
   const ActionId id = IdOf(action);
   const Retry* const retry = base::Find(observed_.memory.retries, id);
-  if (retry == nullptr) return true;
+  if (retry == nullptr) return false;
   // A first failure may have passed with what started this pass.
   const bool is_news = retry->is_first && !not_now_.contains(id);
   const base::Clock::TimePoint due = shared_.rules().due_at(*retry, action);
-  if (is_news || due <= shared_.Now().monotonic) return true;
+  if (is_news || due <= shared_.Now().monotonic) return false;
   not_now_.insert(id);
   Change(ActionWaits{.action = id, .until = due});
   if (Admits(action)) lacks_finalizer_ = true;
-  return false;
+  return true;
 }
 
-// Returns whether the clique may be in a rollout. If true, it counts as one from now on.
-bool ReconcilePass::MayReplace(const ReplaceDaemon& replace) {
+bool ReconcilePass::TryBeginReplacement(const ReplaceDaemon& replace) {
   const MemoryChange begun =
       ReplacementBegan{.clique = replace.clique, .node = replace.node, .replaced = replace.uid};
   const std::size_t cliques = observed_.memory.replacements.size();

@@ -72,10 +72,11 @@ class ReconcilePass {
   // With --dry-run: logs the write, unless the previous pass wanted it as well.
   void LogOnce(const Action& action);
   std::string DomainName() const;
-  // Returns whether the action may start now. False if it waits for a back-off, or for an action
-  // that must come first.
-  bool MayStart(const Action& action);
-  bool MayReplace(const ReplaceDaemon& replace);
+  // Returns whether the action waits for a back-off, or for an action that must come first.
+  // Remembers that it waits.
+  bool PutOff(const Action& action);
+  // Returns whether the clique may be in a rollout. If true, it counts as one from now on.
+  bool TryBeginReplacement(const ReplaceDaemon& replace);
   std::vector<http::Request> BuildRequests();
   void RecordEvents(const Action& done);
   void TakeResult(InFlightAction& one, ActionResult result);

@@ -43,8 +43,8 @@ Value PatchOf(const char* verb, std::string path, Value value) {
 }
 
 // Returns whether the reply to a write shows that the object does not exist, so nothing is left to
-// change. The next pass waits until the cache shows that.
-bool IsAbsent(Kind kind, const kube::ObjectMeta& object, const Reply& reply, ReplyContext& to) {
+// change. Then the next pass waits until the cache shows that.
+bool TakeAbsence(Kind kind, const kube::ObjectMeta& object, const Reply& reply, ReplyContext& to) {
   if (reply || !kube::ProvesAbsence(reply.error(), ResourceOf(kind), object.key.name)) return false;
   to.result.changed_nothing = true;
   to.result.expectations.push_back({.kind = kind, .key = object.key, .gone = object.uid});
@@ -53,7 +53,7 @@ bool IsAbsent(Kind kind, const kube::ObjectMeta& object, const Reply& reply, Rep
 
 Result<void> TakeChild(Kind kind, const kube::ObjectMeta& object, const Reply& reply,
                        ReplyContext& to) {
-  if (IsAbsent(kind, object, reply, to)) return {};
+  if (TakeAbsence(kind, object, reply, to)) return {};
   if (!reply) return tl::unexpected(reply.error());
   const NameHolder written = TRY(DecodeHolder(reply->body));
   if (to.observed.evidence.names.contains({kind, object.key})) {
@@ -111,7 +111,7 @@ Request RequestOf(const Delete& remove, const Observed& observed) {
 }
 
 Result<void> HandleReply(const Delete& remove, const Reply& reply, ReplyContext& to) {
-  if (IsAbsent(remove.kind, {.key = remove.key, .uid = remove.uid}, reply, to)) return {};
+  if (TakeAbsence(remove.kind, {.key = remove.key, .uid = remove.uid}, reply, to)) return {};
   if (!reply) return tl::unexpected(reply.error());
   to.result.expectations.push_back({.kind = remove.kind, .key = remove.key, .gone = remove.uid});
   return {};
@@ -157,7 +157,7 @@ Result<void> HandleReply(const WriteFinalizers& write, const Reply& reply, Reply
   // A deleted object needs no release. But a finalizer that could not be added is a failure: no
   // children may follow.
   const bool adds = base::Contains(write.finalizers, api::kFinalizer);
-  if (!adds && IsAbsent(write.kind, write.object, reply, to)) return {};
+  if (!adds && TakeAbsence(write.kind, write.object, reply, to)) return {};
   if (!reply) return tl::unexpected(reply.error());
   const kube::ObjectMeta meta = TRY(DecodeMetaOf(reply->body));
   if (write.kind == Kind::kComputeDomain) to.result.findings.emplace_back(DomainStored{meta});
@@ -176,7 +176,7 @@ Request RequestOf(const WriteClique& write, const Observed& /*observed*/) {
 }
 
 Result<void> HandleReply(const WriteClique& write, const Reply& reply, ReplyContext& to) {
-  if (IsAbsent(Kind::kClique, write.clique, reply, to)) return {};
+  if (TakeAbsence(Kind::kClique, write.clique, reply, to)) return {};
   if (!reply) return tl::unexpected(reply.error());
   const kube::ObjectMeta meta = TRY(DecodeMetaOf(reply->body));
   to.result.findings.emplace_back(CliqueStored{.meta = meta,

@@ -63,14 +63,14 @@ NodeLabels PlanNodeLabels(const Observed& observed, const Instant& now) {
     const auto* const since = base::Find(observed.memory.idle_since, node);
     if (since == nullptr) continue;
     // From then on NodesWithoutPods() returns the node.
-    static_cast<void>(labels.requeue_after.IsDue(*since + kUnclaimedFor - now.monotonic));
+    labels.requeue_after.RequeueUnlessDue(*since + kUnclaimedFor - now.monotonic);
     const auto rest = *since + observed.facts.settings->label_hold - now.monotonic;
-    if (labels.requeue_after.IsDue(rest)) due.push_back(node);
+    if (labels.requeue_after.RequeueUnlessDue(rest)) due.push_back(node);
   }
   std::set<std::string> bare;
   for (const auto& [node, since] : observed.memory.unlabelled_since) {
     const auto rest = since + kUnlabelledMax - now.monotonic;
-    if (labels.requeue_after.IsDue(rest)) bare.insert(node);
+    if (labels.requeue_after.RequeueUnlessDue(rest)) bare.insert(node);
   }
   const std::set<std::string>& removed = observed.memory.labels_removed;
   const bool restores = !removed.empty() || !bare.empty();

@@ -206,7 +206,7 @@ void FindFailure(const Observed& observed, const Instant& now, Rollout& rollout)
   for (const auto& [clique, replacement] : observed.memory.replacements) {
     if (replacement.serves_since) continue;
     const auto rest = replacement.began + deadline - now.monotonic;
-    const bool is_due = rollout.requeue_after.IsDue(rest);
+    const bool is_due = rollout.requeue_after.RequeueUnlessDue(rest);
     if (is_due && !IsLost(observed, replacement.node))
       rollout.failed = "The daemon on " + replacement.node;
   }
@@ -224,7 +224,7 @@ void FindFailure(const Observed& observed, const Instant& now, Rollout& rollout)
     for (const DaemonPod* pod : made) {
       const bool is_going = pod->terminal || pod->meta.deleting;
       if (is_going || IsLost(observed, pod->node)) continue;
-      const bool is_due = rollout.requeue_after.IsDue(UntilOverdue(observed, *pod, now));
+      const bool is_due = rollout.requeue_after.RequeueUnlessDue(UntilOverdue(observed, *pod, now));
       if (is_due) rollout.failed = DescribePod(*pod);
     }
   }

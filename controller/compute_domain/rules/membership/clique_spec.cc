@@ -32,7 +32,7 @@ class CliqueRule {
   CliqueContent Decide(Membership& membership) {
     if (clique_ != nullptr) {
       // A daemon is about to remove its own entry. A write by the controller would make that fail.
-      if (OwnWriterLeaves(membership)) {
+      if (AwaitOwnWriter(membership)) {
         return {.daemons = clique_->daemons, .held = clique_->held, .rebooted = clique_->rebooted};
       }
       for (const HeldIndex& held : clique_->held) {
@@ -86,7 +86,7 @@ class CliqueRule {
     for (const Member& shown : observed_.domain->status.nodes) {
       const bool is_known = entries_of_.contains(shown.node) || HadEntry(shown.node);
       if (shown.clique != place_.id || is_known || !IsFree(shown.index)) continue;
-      if (!IsProvenGone(shown, membership)) lost.insert(shown.index);
+      if (!ProveGone(shown, membership)) lost.insert(shown.index);
     }
     return lost;
   }
@@ -108,17 +108,17 @@ class CliqueRule {
   // Returns whether a daemon is about to remove its own entry. A daemon on a lost node, or one that
   // should have ended, no longer writes and must not block removals. Requeues for that time.
   // Measures it by this process's clock, because the clocks of hosts may be wrong.
-  bool OwnWriterLeaves(Membership& membership) const {
+  bool AwaitOwnWriter(Membership& membership) const {
     return std::ranges::any_of(observed_.children.daemon_pods, [&](const DaemonPod& pod) {
       const bool leaves = !pod.controller_writes && pod.meta.deleting && !pod.terminal &&
                           pod.clique == place_.id && pod.meta.key.ns == place_.ns;
       if (!leaves || IsLost(observed_, pod.node)) return false;
       const auto since = base::FindOr(observed_.memory.leaving_since, pod.meta.uid, now_.monotonic);
-      return !membership.requeue_after.IsDue(since + kLeavesWithin - now_.monotonic);
+      return !membership.requeue_after.RequeueUnlessDue(since + kLeavesWithin - now_.monotonic);
     });
   }
 
-  bool IsProvenGone(const Member& entry, Membership& membership) const {
+  bool ProveGone(const Member& entry, Membership& membership) const {
     if (!index_.live.was_read()) {
       membership.needs_daemons = true;
       return false;
@@ -131,7 +131,7 @@ class CliqueRule {
     const DaemonPod* const pod = base::FindOr(index_.pods, entry.node, nullptr);
     // S5 (a member leaves only after a live read), even if the cache shows its pod elsewhere.
     if (pod == nullptr || !MayBeIn(*pod, place_)) {
-      if (IsProvenGone(entry, membership)) {
+      if (ProveGone(entry, membership)) {
         Hold(entry);
       } else {
         Put(entry);

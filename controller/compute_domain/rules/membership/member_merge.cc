@@ -27,7 +27,7 @@ bool StaysReady(const MembershipIndex& index, const Member& member) {
 // read), even if its daemon seems to end or a clique gives its index to another node. The live read
 // must find no pod of it. Exception: pods that are being deleted and have removed their own
 // entries.
-bool HasLeft(const LiveView& live, const Member& shown, Membership& membership) {
+bool ProveLeft(const LiveView& live, const Member& shown, Membership& membership) {
   if (!live.was_read()) {
     membership.needs_daemons = true;
     return false;
@@ -103,7 +103,7 @@ void KeepMembers(const MembershipIndex& index, MemberByNode& members, Membership
   for (const Member& shown : shown_members) {
     if (members.contains(shown.node)) continue;
     const bool is_taken = !shown.clique.empty() && taken.contains({shown.clique, shown.index});
-    if (index.unused.contains(shown.node) || HasLeft(live, shown, membership) ||
+    if (index.unused.contains(shown.node) || ProveLeft(live, shown, membership) ||
         (is_taken && HasTakenItselfOut(live, shown))) {
       left.insert(shown.node);
     } else if (is_taken) {

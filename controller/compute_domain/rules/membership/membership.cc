@@ -56,7 +56,8 @@ std::set<std::string> FindIdle(const MembershipIndex& index, const Instant& now,
       const api::Node* const node = base::Find(observed.nodes, entry.node);
       const bool is_labelled = node != nullptr && node->domain == observed.uid;
       const auto since = base::FindOr(observed.memory.idle_since, entry.node, now.monotonic);
-      const bool is_due = !is_labelled || requeue_after.IsDue(since + kUnusedFor - now.monotonic);
+      const bool is_due =
+          !is_labelled || requeue_after.RequeueUnlessDue(since + kUnusedFor - now.monotonic);
       if (is_due) idle.insert(entry.node);
     }
   }
@@ -84,7 +85,7 @@ std::set<std::string> FindUnused(const MembershipIndex& index, const Instant& no
   // Nodes that become idle one after the other share a read.
   const auto& read = observed.memory.claims_read;
   membership.needs_claims =
-      !read || membership.requeue_after.IsDue(*read + kUnusedFor - now.monotonic);
+      !read || membership.requeue_after.RequeueUnlessDue(*read + kUnusedFor - now.monotonic);
   return {};
 }
 

@@ -43,7 +43,7 @@ RequeueAfter UntilConflictEnds(const Memory& memory, base::Clock::TimePoint now)
   RequeueAfter requeue_after;
   const auto& writes = memory.foreign_writes;
   if (writes && writes->seen) {
-    static_cast<void>(requeue_after.IsDue(*writes->seen + kShownFor - now));
+    requeue_after.RequeueUnlessDue(*writes->seen + kShownFor - now);
   }
   const auto is_undone = [](const auto& one) { return IsTold(one.second); };
   if (std::ranges::any_of(memory.retries, is_undone)) {

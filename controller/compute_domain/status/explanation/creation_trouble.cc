@@ -71,7 +71,7 @@ CreationTrouble PlanCreationTrouble(const Observed& observed, const Analysis& an
   if (const auto missing = observed.facts.cluster.MissingUntil("list", kube::kEvents)) {
     due = std::max(due, *missing);
   }
-  if (!trouble.requeue_after.IsDue(due - now.monotonic)) return trouble;
+  if (!trouble.requeue_after.RequeueUnlessDue(due - now.monotonic)) return trouble;
   const kube::ObjectMeta& set = DaemonSetOf(observed)->meta;  // NodesWithoutDaemon() has found it.
   trouble.read = ReadDaemonSetEvents{.daemon_set = set.key, .uid = set.uid};
   return trouble;

@@ -127,7 +127,7 @@ RequeueAfter UntilPhasesEnd(const Observed& observed, const Instant& now) {
     const auto& since = serves ? phase.ends_since : phase.since;
     if (!since) continue;
     const auto limit = serves ? kExplainedWithin : kPassesWithin;
-    static_cast<void>(requeue_after.IsDue(*since + limit - now.monotonic));
+    requeue_after.RequeueUnlessDue(*since + limit - now.monotonic);
   }
   return requeue_after;
 }

@@ -61,13 +61,13 @@ MissingPlugins FindMissingPlugins(const Observed& observed, const Instant& now) 
   MissingPlugins missing;
   for (const auto& [node, since] : observed.memory.silent_since) {
     const auto rest = since + observed.facts.settings->plugin_patience - now.monotonic;
-    if (missing.requeue_after.IsDue(rest)) missing.nodes.push_back(node);
+    if (missing.requeue_after.RequeueUnlessDue(rest)) missing.nodes.push_back(node);
   }
   if (missing.nodes.empty()) return missing;  // The usual case. No pod can be stuck.
   const auto is_stuck = [&](const kube::ObjectMeta& meta, const std::string& node) {
     if (!std::ranges::binary_search(missing.nodes, node)) return false;
     const auto deleted = base::ParseTime(meta.deletion_timestamp);
-    return deleted && missing.requeue_after.IsDue(*deleted + kEndsWithin - now.wall);
+    return deleted && missing.requeue_after.RequeueUnlessDue(*deleted + kEndsWithin - now.wall);
   };
   for (const api::DaemonPod& pod : observed.children.daemon_pods) {
     if (!is_stuck(pod.meta, pod.node)) continue;
