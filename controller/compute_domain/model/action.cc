@@ -18,10 +18,10 @@ template <typename T, typename... Others>
 constexpr bool kIsOneOf = (std::is_same_v<T, Others> || ...);
 
 json::Value ContentOf(const WriteClique& write) {
-  return json::Value::Object({{"daemons", api::EncodeDaemons(write.daemons)},
-                              {"held", api::EncodeHeld(write.held)},
-                              {"rebooted", api::EncodeRebooted(write.rebooted)},
-                              {"joining", write.joining},
+  return json::Value::Object({{"daemons", api::EncodeDaemons(write.clique.daemons)},
+                              {"held", api::EncodeHeld(write.clique.held)},
+                              {"rebooted", api::EncodeRebooted(write.clique.rebooted)},
+                              {"joining", write.clique.joining.value_or(0)},
                               {"owners", write.owners}});
 }
 
@@ -91,7 +91,7 @@ ActionId IdOf(const Action& action) {
           [&](const Delete& remove) { return of(remove.kind, remove.key); },
           [&](const ReplaceDaemon& replace) { return of(Kind::kDaemonPod, replace.key); },
           [&](const WriteFinalizers& write) { return of(write.kind, write.object.key); },
-          [&](const WriteClique& write) { return of(Kind::kClique, write.clique.key); },
+          [&](const WriteClique& write) { return of(Kind::kClique, write.clique.meta.key); },
           [&](const WritePodTemplate& write) { return of(Kind::kDaemonSet, write.daemon_set.key); },
           [&](const WriteIdentity& write) { return of(write.kind, write.object.key); },
           [&](const RemoveNodeLabel& remove) { return of(Kind::kNode, {.name = remove.node}); },
@@ -155,7 +155,7 @@ std::size_t ContentOf(const Action& action) {
 std::string VersionOf(const Action& action) {
   return std::visit(
       Overload{[](const WriteFinalizers& write) { return write.object.resource_version; },
-               [](const WriteClique& write) { return write.clique.resource_version; },
+               [](const WriteClique& write) { return write.clique.meta.resource_version; },
                [](const WritePodTemplate& write) { return write.daemon_set.resource_version; },
                [](const WriteIdentity& write) { return write.object.resource_version; },
                [](const RemoveNodeLabel& remove) { return remove.version; },

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <optional>
-#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -47,14 +46,10 @@ struct WriteFinalizers {
   kube::ObjectMeta object = {};
   std::vector<std::string> finalizers = {};
 };
-// Sets the clique's `daemons`, `held`, `rebooted` and `joining`, if it still has this
-// resourceVersion. Sets its owner references if `owners` is not null.
+// Sets the entries and annotations of the clique, if it still has this resourceVersion. Sets its
+// owner references if `owners` is not null.
 struct WriteClique {
-  kube::ObjectMeta clique = {};
-  std::vector<api::Member> daemons = {};
-  std::vector<api::HeldIndex> held = {};
-  std::set<std::string> rebooted = {};
-  int joining = 0;
+  api::Clique clique = {};
   json::Value owners = {};
 };
 // Replaces the DaemonSet's pod template, including any edits, if it still has this resourceVersion.

@@ -31,12 +31,7 @@ void Learn(Observed& observed, NameFound found) {
 
 void Learn(Observed& observed, const CliqueStored& written) {
   for (api::Clique& clique : observed.children.cliques) {
-    if (clique.meta.uid != written.meta.uid) continue;
-    clique.meta = written.meta;
-    clique.daemons = written.daemons;
-    clique.held = written.held;
-    clique.rebooted = written.rebooted;
-    clique.joining = written.joining;
+    if (clique.meta.uid == written.clique.meta.uid) clique = written.clique;
   }
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <optional>
-#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -50,11 +49,7 @@ struct DomainStored {
   kube::ObjectMeta meta = {};
 };
 struct CliqueStored {
-  kube::ObjectMeta meta = {};
-  std::vector<api::Member> daemons = {};
-  std::vector<api::HeldIndex> held = {};
-  std::set<std::string> rebooted = {};
-  std::optional<int> joining = {};
+  api::Clique clique = {};
 };
 // The label may be gone, so claims that were read before are outdated.
 struct ClaimsOutdated {};

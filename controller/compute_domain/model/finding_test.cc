@@ -106,9 +106,9 @@ TEST(Learn, StoredDomain_HasItsNewMeta_IfThereIsOne) {
 TEST(Learn, StoredClique_ChangesOnlyTheOneWithItsUid) {
   Observed before;
   before.children.cliques = {CliqueOf("c", "1"), CliqueOf("d", "1")};
-  const Observed after = After(before, CliqueStored{.meta = {.uid = "d", .resource_version = "2"},
-                                                    .daemons = {{.node = "a"}},
-                                                    .joining = 3});
+  const Observed after = After(before, CliqueStored{{.meta = {.uid = "d", .resource_version = "2"},
+                                                     .daemons = {{.node = "a"}},
+                                                     .joining = 3}});
   EXPECT_EQ(after.children.cliques[0].meta.resource_version, "1");
   EXPECT_EQ(after.children.cliques[1].meta.resource_version, "2");
   EXPECT_EQ(after.children.cliques[1].daemons.size(), 1U);

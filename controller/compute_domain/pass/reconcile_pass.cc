@@ -29,7 +29,7 @@ constexpr auto kCatchUp = std::chrono::seconds(10);
 
 // Returns the name of the clique that the action writes. Empty if it writes none.
 std::optional<std::string> CliqueOf(const Action& action) {
-  if (const auto* write = std::get_if<WriteClique>(&action)) return write->clique.key.name;
+  if (const auto* write = std::get_if<WriteClique>(&action)) return write->clique.meta.key.name;
   const auto* create = std::get_if<Create>(&action);
   if (create == nullptr || create->kind != Kind::kClique) return {};
   return create->key.name;

@@ -105,7 +105,7 @@ TEST(RequestsOf, T12_WriteThatNothingLocksIsNeverSent) {
       Delete{.kind = Kind::kDaemonSet, .key = no_uid.key},
       WriteFinalizers{.kind = Kind::kComputeDomain, .object = no_uid},
       WriteStatus{.object = no_version},
-      WriteClique{.clique = no_version},
+      WriteClique{.clique = {.meta = no_version}},
       WritePodTemplate{.daemon_set = no_version},
       RemoveNodeLabel{.node = "a"},
   };

@@ -166,25 +166,23 @@ Result<void> HandleReply(const WriteFinalizers& write, const Reply& reply, Reply
 }
 
 Request RequestOf(const WriteClique& write, const Observed& /*observed*/) {
-  Value patch = Value::Object({{"daemons", api::EncodeDaemons(write.daemons)}});
-  Value& meta = patch["metadata"] = LockedMeta(write.clique);
-  meta["annotations"][api::kHeldIndicesAnnotation] = api::EncodeHeld(write.held);
-  meta["annotations"][api::kRebootedAnnotation] = api::EncodeRebooted(write.rebooted);
-  meta["annotations"][api::kJoiningAnnotation] = std::to_string(write.joining);
+  const api::Clique& clique = write.clique;
+  Value patch = Value::Object({{"daemons", api::EncodeDaemons(clique.daemons)}});
+  Value& meta = patch["metadata"] = LockedMeta(clique.meta);
+  meta["annotations"][api::kHeldIndicesAnnotation] = api::EncodeHeld(clique.held);
+  meta["annotations"][api::kRebootedAnnotation] = api::EncodeRebooted(clique.rebooted);
+  meta["annotations"][api::kJoiningAnnotation] = std::to_string(clique.joining.value_or(0));
   if (!write.owners.IsNull()) meta["ownerReferences"] = write.owners;
-  return kube::MergePatchRequest(api::kComputeDomainCliques, write.clique.key, patch);
+  return kube::MergePatchRequest(api::kComputeDomainCliques, clique.meta.key, patch);
 }
 
 Result<void> HandleReply(const WriteClique& write, const Reply& reply, ReplyContext& to) {
-  if (TakeAbsence(Kind::kClique, write.clique, reply, to)) return {};
+  if (TakeAbsence(Kind::kClique, write.clique.meta, reply, to)) return {};
   if (!reply) return tl::unexpected(reply.error());
-  const kube::ObjectMeta meta = TRY(DecodeMetaOf(reply->body));
-  to.result.findings.emplace_back(CliqueStored{.meta = meta,
-                                               .daemons = write.daemons,
-                                               .held = write.held,
-                                               .rebooted = write.rebooted,
-                                               .joining = write.joining});
-  Expect(to.result, Kind::kClique, write.clique.key, meta.resource_version);
+  CliqueStored stored = {.clique = write.clique};
+  stored.clique.meta = TRY(DecodeMetaOf(reply->body));
+  Expect(to.result, Kind::kClique, write.clique.meta.key, stored.clique.meta.resource_version);
+  to.result.findings.emplace_back(std::move(stored));
   return {};
 }
 

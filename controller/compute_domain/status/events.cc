@@ -136,11 +136,11 @@ class EventBuilder {
     if (!observed_.domain || observed_.domain->meta.deleting) return {};
     const auto& cliques = observed_.children.cliques;
     const auto clique =
-        std::ranges::find(cliques, write.clique.uid, [](const auto& c) { return c.meta.uid; });
+        std::ranges::find(cliques, write.clique.meta.uid, [](const auto& c) { return c.meta.uid; });
     if (clique == cliques.end()) return {};
     std::vector<std::string> left;
     for (const api::Member& member : clique->daemons) {
-      if (!base::Contains(write.daemons, member.node, &api::Member::node)) {
+      if (!base::Contains(write.clique.daemons, member.node, &api::Member::node)) {
         left.push_back(member.node);
       }
     }

@@ -309,8 +309,8 @@ TEST(EventsOfActions, B37_TemplateThatIsPutRightAndDaemonThatIsReplacedAreTold) 
 
 TEST(EventsOfActions, B10_MembersThatWereRemovedAreNamed) {
   const Observed observed = Converged();
-  const WriteClique write = {.clique = observed.children.cliques[0].meta,
-                             .daemons = {fixtures::MakeMember("node-0", 0)}};
+  WriteClique write = {.clique = observed.children.cliques[0]};
+  write.clique.daemons = {fixtures::MakeMember("node-0", 0)};
   const std::vector<kube::Event> events = EventsOf(write, observed);
   ASSERT_EQ(Summaries(events), (Texts{"Normal MemberRemoved of ComputeDomain team-a/train"}));
   EXPECT_NE(events[0].note.find("node-1"), std::string::npos);
@@ -319,9 +319,8 @@ TEST(EventsOfActions, B10_MembersThatWereRemovedAreNamed) {
 
 TEST(EventsOfActions, MemberThatJoinsIsNoEvent) {
   const Observed observed = Converged();
-  WriteClique write = {.clique = observed.children.cliques[0].meta,
-                       .daemons = observed.children.cliques[0].daemons};
-  write.daemons.push_back(fixtures::MakeMember("node-2", 2));
+  WriteClique write = {.clique = observed.children.cliques[0]};
+  write.clique.daemons.push_back(fixtures::MakeMember("node-2", 2));
   EXPECT_EQ(Summaries(EventsOf(write, observed)), Texts());
 }
 

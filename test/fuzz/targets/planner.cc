@@ -82,15 +82,17 @@ void CheckReadsBack(const WriteStatus& write) {
 
 void CheckReadsBack(const WriteClique& write) {
   Value object = fixtures::Store(fixtures::MakeClique()).object;
-  object["daemons"] = api::EncodeDaemons(write.daemons);
-  object["metadata"]["annotations"][api::kHeldIndicesAnnotation] = api::EncodeHeld(write.held);
-  object["metadata"]["annotations"][api::kRebootedAnnotation] = api::EncodeRebooted(write.rebooted);
+  object["daemons"] = api::EncodeDaemons(write.clique.daemons);
+  object["metadata"]["annotations"][api::kHeldIndicesAnnotation] =
+      api::EncodeHeld(write.clique.held);
+  object["metadata"]["annotations"][api::kRebootedAnnotation] =
+      api::EncodeRebooted(write.clique.rebooted);
   json::Parser parser;
   const std::string text = json::Serialize(object);
   const auto clique = api::DecodeClique(*parser.Parse(text));
-  CHECK(clique->daemons == write.daemons);
-  CHECK(clique->held == write.held);
-  CHECK(clique->rebooted == write.rebooted);
+  CHECK(clique->daemons == write.clique.daemons);
+  CHECK(clique->held == write.clique.held);
+  CHECK(clique->rebooted == write.clique.rebooted);
 }
 
 void CheckRequests(const Action& action, const Observed& observed) {

@@ -122,7 +122,7 @@ Members DecodeDaemons(const json::Value& daemons) {
 template <typename Change>
 void ChangeEntries(Membership& membership, Change change) {
   for (Action& action : membership.actions) {
-    if (auto* write = std::get_if<WriteClique>(&action)) change(write->daemons);
+    if (auto* write = std::get_if<WriteClique>(&action)) change(write->clique.daemons);
     auto* create = std::get_if<Create>(&action);
     if (create == nullptr || create->kind != compute_domain::Kind::kClique) continue;
     Members daemons = DecodeDaemons(create->object["daemons"]);

@@ -62,7 +62,7 @@ kube::ObjectKey KeyOf(const Observed& observed, const CliquePlace& place) {
 // Adds the DaemonSet, or the clique would be deleted with the last pod (B58). Null if none is
 // added.
 json::Value OwnersOf(const MembershipIndex& index, const CliquePlace& place,
-                     const api::Clique& clique, const CliqueContent& next) {
+                     const api::Clique& clique, const api::Clique& next) {
   const bool any_ours = std::ranges::any_of(next.daemons, [&](const Member& member) {
     const api::DaemonPod* const pod = base::FindOr(index.pods, member.node, nullptr);
     return pod != nullptr && pod->controller_writes && MayBeIn(*pod, place);
@@ -95,19 +95,16 @@ bool IsWritten(const Observed& observed, const CliquePlace& place, const api::Cl
 }
 
 std::optional<Action> WriteOf(const MembershipIndex& index, const CliquePlace& place,
-                              const api::Clique* clique, const CliqueContent& next,
+                              const api::Clique* clique, const api::Clique& next,
                               Membership& membership) {
   if (clique != nullptr) {
     // A reserved index that has expired is no reason to write. Nor is a reboot that has ended.
     const bool is_same =
         clique->daemons == next.daemons && std::ranges::includes(clique->rebooted, next.rebooted);
     if (clique->meta.deleting || is_same) return {};
-    return WriteClique{.clique = clique->meta,
-                       .daemons = next.daemons,
-                       .held = next.held,
-                       .rebooted = next.rebooted,
-                       .joining = CountJoining(index, place, next.daemons),
-                       .owners = OwnersOf(index, place, *clique, next)};
+    WriteClique write = {.clique = next, .owners = OwnersOf(index, place, *clique, next)};
+    write.clique.joining = CountJoining(index, place, next.daemons);
+    return write;
   }
   if (next.daemons.empty()) return {};
   const Observed& observed = index.observed;

@@ -15,7 +15,7 @@ json::Value CliqueLabels(const kube::Uid& domain_uid, const std::string& clique)
 // cannot be written now. `clique` is null if it does not exist. Sets `needs_owner` of `membership`
 // if the domain must be read live first.
 std::optional<Action> WriteOf(const MembershipIndex& index, const CliquePlace& place,
-                              const api::Clique* clique, const CliqueContent& next,
+                              const api::Clique* clique, const api::Clique& next,
                               Membership& membership);
 
 // Returns whether the clique is known to list the member with this index.

@@ -29,15 +29,16 @@ class CliqueRule {
         now_(now) {}
 
   // Returns the desired content. Sets `needs_daemons` and adds to `refused`.
-  CliqueContent Decide(Membership& membership) {
+  api::Clique Decide(Membership& membership) {
     if (clique_ != nullptr) {
       // A daemon is about to remove its own entry. A write by the controller would make that fail.
-      if (AwaitOwnWriter(membership)) {
-        return {.daemons = clique_->daemons, .held = clique_->held, .rebooted = clique_->rebooted};
-      }
-      for (const HeldIndex& held : clique_->held) {
-        if (IsHeldNow(held)) next_.held.push_back(held);
-      }
+      if (AwaitOwnWriter(membership)) return *clique_;
+      next_ = *clique_;
+      next_.daemons.clear();
+      next_.rebooted.clear();
+      std::erase_if(next_.held, [&](const HeldIndex& held) {
+        return base::ParseTime(held.until).value_or(now_.wall) <= now_.wall;
+      });
       for (const Member& entry : clique_->daemons) Keep(entry, membership);
     }
     // Nodes that had an index before come first, so that no other node takes it.
@@ -57,11 +58,6 @@ class CliqueRule {
   }
 
  private:
-  bool IsHeldNow(const HeldIndex& held) const {
-    const auto until = base::ParseTime(held.until);
-    return until && *until > now_.wall;
-  }
-
   // Returns the lowest index that is neither used nor reserved. If all are, returns the index of
   // the node that has been away longest. -1 if there is none.
   int FreeIndex(Membership& membership) {
@@ -131,12 +127,7 @@ class CliqueRule {
     const DaemonPod* const pod = base::FindOr(index_.pods, entry.node, nullptr);
     // S5 (a member leaves only after a live read), even if the cache shows its pod elsewhere.
     if (pod == nullptr || !MayBeIn(*pod, place_)) {
-      if (ProveGone(entry, membership)) {
-        Hold(entry);
-      } else {
-        Put(entry);
-      }
-      return;
+      return ProveGone(entry, membership) ? Hold(entry) : Put(entry);
     }
     if (!pod->controller_writes) return Put(entry);
     Member updated = entry;
@@ -196,7 +187,7 @@ class CliqueRule {
   const CliquePlace place_;
   const api::Clique* clique_;
   const Instant& now_;
-  CliqueContent next_;
+  api::Clique next_;
   std::set<int> used_;
   std::set<std::string> entries_of_;
 };
@@ -204,15 +195,13 @@ class CliqueRule {
 }  // namespace
 
 int LowestFreeIndex(const std::set<int>& used, int members_max) {
-  for (int index = 0; index < members_max; ++index) {
-    if (!used.contains(index)) return index;
-  }
-  return -1;
+  int index = 0;
+  while (used.contains(index)) ++index;
+  return index < members_max ? index : -1;
 }
 
-CliqueContent DecideCliqueContent(const MembershipIndex& index, const CliquePlace& place,
-                                  const api::Clique* clique, const Instant& now,
-                                  Membership& membership) {
+api::Clique DecideClique(const MembershipIndex& index, const CliquePlace& place,
+                         const api::Clique* clique, const Instant& now, Membership& membership) {
   return CliqueRule(index, place, clique, now).Decide(membership);
 }
 

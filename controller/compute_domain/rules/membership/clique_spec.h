@@ -9,17 +9,10 @@
 
 namespace compute_domain {
 
-struct CliqueContent {
-  std::vector<api::Member> daemons = {};
-  std::vector<api::HeldIndex> held = {};
-  std::set<std::string> rebooted = {};
-};
-
-// Returns the desired content. `clique` is its present content; null if it does not exist. Sets
-// `needs_daemons` of `membership`, and adds to its `without_index`.
-CliqueContent DecideCliqueContent(const MembershipIndex& index, const CliquePlace& place,
-                                  const api::Clique* clique, const Instant& now,
-                                  Membership& membership);
+// Returns the clique with the desired content. `clique` has its present content; null if it does
+// not exist. Sets `needs_daemons` of `membership`, and adds to its `without_index`.
+api::Clique DecideClique(const MembershipIndex& index, const CliquePlace& place,
+                         const api::Clique* clique, const Instant& now, Membership& membership);
 
 // Returns the lowest index below `members_max` that is not in `used`; -1 if there is none.
 int LowestFreeIndex(const std::set<int>& used, int members_max);

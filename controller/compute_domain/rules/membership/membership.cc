@@ -102,17 +102,14 @@ void AddNodesWithoutFabric(const MembershipIndex& index, MemberByNode& by_node) 
 std::vector<api::Member> PlanClique(const MembershipIndex& index, const CliquePlace& place,
                                     const api::Clique* clique, const Instant& now,
                                     Membership& membership) {
-  CliqueContent next = DecideCliqueContent(index, place, clique, now, membership);
+  api::Clique next = DecideClique(index, place, clique, now, membership);
   std::optional<Action> write = WriteOf(index, place, clique, next, membership);
   if (!write) return std::move(next.daemons);
   const auto wait = clique == nullptr ? std::chrono::milliseconds(0)
                                       : UntilWrite(index, *clique, next.daemons, now.monotonic);
-  if (wait <= std::chrono::milliseconds(0)) {
-    membership.actions.push_back(*std::move(write));
-    return std::move(next.daemons);
-  }
-  membership.requeue_after.AtMost(wait);
-  return clique->daemons;
+  if (!membership.requeue_after.RequeueUnlessDue(wait)) return clique->daemons;
+  membership.actions.push_back(*std::move(write));
+  return std::move(next.daemons);
 }
 
 // Adds the entries of a clique that somebody wrote.

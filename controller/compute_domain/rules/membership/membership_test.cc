@@ -50,7 +50,7 @@ Membership PlanFor(Observed observed, const Change& change) {
 Members Written(const Membership& membership) {
   const auto writes = Actions<WriteClique>(membership.actions);
   EXPECT_EQ(writes.size(), 1U);
-  return writes.empty() ? Members() : writes[0].daemons;
+  return writes.empty() ? Members() : writes[0].clique.daemons;
 }
 
 std::map<std::string, int> IndexByNode(const Members& members) {
@@ -230,7 +230,7 @@ TEST(PlanMembership, C16_CliqueThatNoDaemonSetIsBesideIsGivenNoOwner) {
   ShowPods(observed, {observed.children.daemon_pods[0], other});
   const auto writes = Actions<WriteClique>(Plan(observed).actions);
   ASSERT_EQ(writes.size(), 1U);
-  EXPECT_EQ(writes[0].daemons, Members{stale});
+  EXPECT_EQ(writes[0].clique.daemons, Members{stale});
   EXPECT_TRUE(writes[0].owners.IsNull());
 }
 
@@ -738,7 +738,7 @@ TEST(PlanMembership, CliqueSaysHowManyAreStillOnTheirWayIntoIt) {
       change(observed);
     });
     const auto writes = Actions<WriteClique>(membership.actions);
-    return writes.size() == 1 ? writes[0].joining : -1;
+    return writes.size() == 1 ? writes[0].clique.joining.value_or(-2) : -1;
   };
   const auto pods = [](Observed& observed) {
     return std::span(observed.children.daemon_pods).last(2);
@@ -1459,7 +1459,7 @@ class Churn {
     for (int round = 0; round < 2; ++round) {
       const Membership membership = Plan(observed_);
       for (const WriteClique& write : Actions<WriteClique>(membership.actions)) {
-        observed_.children.cliques[0].daemons = write.daemons;
+        observed_.children.cliques[0].daemons = write.clique.daemons;
       }
       for (const Create& create : Actions<Create>(membership.actions)) {
         api::Clique made = fixtures::MakeClique();
@@ -1505,7 +1505,9 @@ TEST(PlanMembership, T5_RebootedNodesAreWrittenWithTheEntries_AndOnceMore) {
   observed.rebooted = {"node-0"};
   DaemonPod& pod = observed.children.daemon_pods[0];
   pod.ready = false;
-  const auto named = [&] { return Actions<WriteClique>(Plan(observed).actions).at(0).rebooted; };
+  const auto named = [&] {
+    return Actions<WriteClique>(Plan(observed).actions).at(0).clique.rebooted;
+  };
   EXPECT_EQ(named(), std::set<std::string>{"node-0"});
   api::Clique& clique = observed.children.cliques[0];
   clique.daemons[0].ready = false;
@@ -1545,15 +1547,16 @@ TEST(PlanMembership, B2_S4_IndexOfANodeWhoseDaemonWentIsKeptForIt) {
   const Membership membership = Plan(WithoutNode0());
   const auto writes = Actions<WriteClique>(membership.actions);
   ASSERT_EQ(writes.size(), 1U);
-  EXPECT_EQ(IndexByNode(writes[0].daemons), (std::map<std::string, int>{{"node-1", 1}}));
-  EXPECT_EQ(writes[0].held, (std::vector<api::HeldIndex>{
-                                {.node = "node-0", .index = 0, .until = "2026-01-01T12:01:00Z"}}));
+  EXPECT_EQ(IndexByNode(writes[0].clique.daemons), (std::map<std::string, int>{{"node-1", 1}}));
+  EXPECT_EQ(writes[0].clique.held,
+            (std::vector<api::HeldIndex>{
+                {.node = "node-0", .index = 0, .until = "2026-01-01T12:01:00Z"}}));
 }
 
 TEST(PlanMembership, DaemonsThatChooseForThemselvesGetNoIndexKept) {
   Observed observed = WithoutNode0();
   observed.facts.settings.Edit().daemons.controller_writes = false;
-  EXPECT_TRUE(Actions<WriteClique>(Plan(observed).actions).at(0).held.empty());
+  EXPECT_TRUE(Actions<WriteClique>(Plan(observed).actions).at(0).clique.held.empty());
 }
 
 // node-0 left a while ago, and its index is kept until `until`.
@@ -1573,12 +1576,12 @@ TEST(PlanMembership, B2_S4_NodeThatComesBackFindsItsIndexAndOthersDoNotTakeIt) {
   const Membership other = Plan(observed);
   EXPECT_EQ(IndexByNode(Written(other)),
             (std::map<std::string, int>{{"node-1", 1}, {"node-2", 2}}));
-  EXPECT_EQ(Actions<WriteClique>(other.actions)[0].held, observed.children.cliques[0].held);
+  EXPECT_EQ(Actions<WriteClique>(other.actions)[0].clique.held, observed.children.cliques[0].held);
   AddNode(observed, "node-0", 0);
   const Membership both = Plan(observed);
   EXPECT_EQ(IndexByNode(Written(both)),
             (std::map<std::string, int>{{"node-0", 0}, {"node-1", 1}, {"node-2", 2}}));
-  EXPECT_TRUE(Actions<WriteClique>(both.actions)[0].held.empty());
+  EXPECT_TRUE(Actions<WriteClique>(both.actions)[0].clique.held.empty());
 }
 
 TEST(PlanMembership, IndexIsKeptNoLongerThanItsTime) {
@@ -1588,7 +1591,7 @@ TEST(PlanMembership, IndexIsKeptNoLongerThanItsTime) {
   const Membership membership = Plan(observed);
   EXPECT_EQ(IndexByNode(Written(membership)),
             (std::map<std::string, int>{{"node-1", 1}, {"node-2", 0}}));
-  EXPECT_TRUE(Actions<WriteClique>(membership.actions)[0].held.empty());
+  EXPECT_TRUE(Actions<WriteClique>(membership.actions)[0].clique.held.empty());
 }
 
 TEST(PlanMembership, IndexThatWasNotItsOwnOrDoesNotExistIsNotKept) {
@@ -1599,7 +1602,7 @@ TEST(PlanMembership, IndexThatWasNotItsOwnOrDoesNotExistIsNotKept) {
     daemons = {MakeMember("node-1", 1), MakeMember("node-0", index)};
     const auto writes = Actions<WriteClique>(Plan(observed).actions);
     ASSERT_EQ(writes.size(), 1U);
-    EXPECT_TRUE(writes[0].held.empty());
+    EXPECT_TRUE(writes[0].clique.held.empty());
   }
 }
 
