@@ -232,9 +232,9 @@ void CountGpus(json::View slice, GpusByNode& by_node);
 json::Value Encode(const DomainStatus& status);
 // Returns the value of a clique's `daemons`.
 json::Value EncodeDaemons(const std::vector<Member>& members);
-// Returns the annotation for held indices. Null, which removes the annotation, if there are none.
+// Return the annotation for held indices, or for nodes that have rebooted. Null, which removes the
+// annotation, if there are none.
 json::Value EncodeHeld(const std::vector<HeldIndex>& held);
-// The same for nodes that have rebooted.
 json::Value EncodeRebooted(const std::set<std::string>& nodes);
 
 }  // namespace api

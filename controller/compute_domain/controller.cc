@@ -123,13 +123,13 @@ void Controller::AddView(const kube::Reflector& reflector, const View& view, Vie
   const bool is_missing = view.refusal == View::Refusal::kNotServed;
   const bool is_told = view.freshness != Freshness::kFresh &&
                        (view.IsUnreadable() || now - connected_since_ >= kPatience);
-  std::string message = of.kind ? views_.ProblemOf(*of.kind) : "";
+  std::string message = views_.ProblemOf(of.kind);
   if (message.empty() || is_refused) message = view.message;
   if (is_forbidden && !of.refusal.empty()) message = of.refusal;
   const bool has_problem = is_told || (is_forbidden && !of.refusal.empty());
-  if (of.kind && !of.is_essential && has_problem) views.problems[*of.kind] = message;
+  if (!of.is_essential && !of.only_explains && has_problem) views.problems[of.kind] = message;
   const kube::ReflectorProblem::Kind problem = reflector.problem().kind;
-  if (of.freshness != nullptr) views.*of.freshness = view.freshness;
+  if (!of.is_essential) views.freshness[of.kind] = view.freshness;
   if (of.version != nullptr) {
     views.*of.version = problem != Problem::kNotServed ? reflector.resource().version : "";
   }
@@ -139,8 +139,8 @@ void Controller::AddView(const kube::Reflector& reflector, const View& view, Vie
   if (of.is_granted != nullptr) views.*of.is_granted = !is_forbidden;
   if (of.only_explains) {
     const bool is_doubtful = view.freshness == Freshness::kFresh && problem != Problem::kNone;
-    if (is_doubtful) views.*of.freshness = Freshness::kStale;
-    if (view.IsUnreadable()) views.*of.freshness = Freshness::kUnknown;
+    if (is_doubtful) views.freshness[of.kind] = Freshness::kStale;
+    if (view.IsUnreadable()) views.freshness[of.kind] = Freshness::kUnknown;
   }
   // A kind of DRA that must be served and is not shows that the cluster has no DRA.
   const bool is_needed = of.is_child || of.is_essential || (is_missing && !of.may_be_missing);
@@ -148,7 +148,7 @@ void Controller::AddView(const kube::Reflector& reflector, const View& view, Vie
   views.problem_reason = is_forbidden ? api::kReasonPermissionMissing
                          : is_missing ? api::kReasonDraNotServed
                                       : api::kReasonChildrenNotRead;
-  views.problem = of.is_essential ? view.message : views.ProblemOf(*of.kind);
+  views.problem = std::move(message);
 }
 
 Views Controller::UpdateViews() {
@@ -206,8 +206,9 @@ void Controller::Observe() {
   // of ResourceSlices that becomes stale concerns only nodes that are checked anyway. A renewed
   // watch concerns only domains that lack children.
   Views before = std::exchange(views_, std::move(views));
-  if ((before.slices == Freshness::kUnknown) == (views_.slices == Freshness::kUnknown)) {
-    before.slices = views_.slices;
+  constexpr Kind kSlice = Kind::kResourceSlice;
+  if (before.IsUnknown(kSlice) == views_.IsUnknown(kSlice)) {
+    before.freshness[kSlice] = views_.Of(kSlice);
   }
   before.children_are_current = views_.children_are_current;
   before.claims_are_current = views_.claims_are_current;

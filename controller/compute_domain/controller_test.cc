@@ -218,7 +218,8 @@ TEST(Controller, C3_NodesThatCannotBeReadFromTheStartAreNotTakenForLost) {
   world.Turn();
   EXPECT_TRUE(world.controller.CanServe());
   EXPECT_EQ(world.ReadyReason(), "NodesNotRead");
-  EXPECT_EQ(world.controller.shared().Gather(kUid).facts.views.nodes, Freshness::kUnknown);
+  EXPECT_EQ(world.controller.shared().Gather(kUid).facts.views.Of(Kind::kNode),
+            Freshness::kUnknown);
   world.server.Intercept({});
   world.TurnLater();
   EXPECT_EQ(world.enqueued, (Uids{kUid})) << "nodes are known now";
@@ -234,12 +235,14 @@ TEST(Controller, B56_ResourceSlicesThatCannotBeReadAreDoneWithout) {
     (void)world.Run();
     world.clock.Advance(std::chrono::minutes(1));
     EXPECT_EQ(world.ReadyReason(), "AllMembersReady") << "no node is accused";
-    EXPECT_EQ(world.controller.shared().Gather(kUid).facts.views.slices, Freshness::kUnknown);
+    EXPECT_EQ(world.controller.shared().Gather(kUid).facts.views.Of(Kind::kResourceSlice),
+              Freshness::kUnknown);
 
     world.server.Intercept({});
     world.TurnLater();
     EXPECT_EQ(world.enqueued, Uids{kUid}) << "their plugins can be judged now";
-    EXPECT_EQ(world.controller.shared().Gather(kUid).facts.views.slices, Freshness::kFresh);
+    EXPECT_EQ(world.controller.shared().Gather(kUid).facts.views.Of(Kind::kResourceSlice),
+              Freshness::kFresh);
   }
 }
 
@@ -372,7 +375,7 @@ TEST(Controller, REV4_K8_PageOfAProxy_DoesNotHideTheCliques) {
   EXPECT_TRUE(world.controller.CanServe());
   const Views views = world.controller.shared().Gather(kUid).facts.views;
   EXPECT_TRUE(views.cliques_are_served);
-  EXPECT_EQ(views.cliques, Freshness::kUnknown);
+  EXPECT_EQ(views.Of(Kind::kClique), Freshness::kUnknown);
 }
 
 TEST(Controller, REV4_K10_ClaimsThatCannotBeRead_AreTold) {
@@ -421,7 +424,8 @@ TEST(Controller, B56_ViewOfResourceSlicesIsOldWhileTheirWatchIsBroken) {
     reflector.OnStreamEnd(world.clock.Now(), base::Fail(base::ErrorCode::kUnavailable, "cut"));
   }
   world.Turn();
-  EXPECT_EQ(world.controller.shared().Gather(kUid).facts.views.slices, Freshness::kStale);
+  EXPECT_EQ(world.controller.shared().Gather(kUid).facts.views.Of(Kind::kResourceSlice),
+            Freshness::kStale);
   EXPECT_EQ(world.enqueued, Uids()) << "it will pass";
 }
 

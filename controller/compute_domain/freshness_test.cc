@@ -48,7 +48,7 @@ TEST(Freshness, REV3_F3_NodeThatAnOldViewLacksIsNotLost) {
     world.server.ShowOnly(kind, world.controller.cache());
   }
   const Views views = world.controller.shared().Gather(kUid).facts.views;
-  EXPECT_EQ(views.nodes, Freshness::kStale);
+  EXPECT_EQ(views.Of(Kind::kNode), Freshness::kStale);
   EXPECT_TRUE(views.problems.contains(Kind::kNode)) << "it is told";
   (void)world.Run();
   EXPECT_EQ(world.Status()["status"].AsString(), "Ready");
@@ -59,7 +59,7 @@ TEST(Freshness, REV3_F3_ViewOfNodesIsStaleAfterAMinuteWhateverTheAnswer) {
   for (const int status : {403, 429, 500, 503}) {
     World world(Converged());
     Break(kube::kNodes, status, "Any", world);
-    EXPECT_EQ(world.controller.shared().Gather(kUid).facts.views.nodes, Freshness::kStale)
+    EXPECT_EQ(world.controller.shared().Gather(kUid).facts.views.Of(Kind::kNode), Freshness::kStale)
         << status;
   }
 }
@@ -145,7 +145,9 @@ TEST(Freshness, REV4_K4_ViewWhoseWatchIsSilentIsListedOrStale) {
   KeepSilent(world, kube::kNodes, minutes(30));
   EXPECT_EQ(ListsOf(world, kube::kNodes), 6);
   EXPECT_EQ(ListsOf(world, kube::kPods), 0) << "bookmarks prove that they are current";
-  const auto freshness = [&] { return world.controller.shared().Gather(kUid).facts.views.nodes; };
+  const auto freshness = [&] {
+    return world.controller.shared().Gather(kUid).facts.views.Of(Kind::kNode);
+  };
   EXPECT_EQ(freshness(), Freshness::kFresh);
   world.server.Refuse("/nodes?limit=", 503, "ServiceUnavailable");
   KeepSilent(world, kube::kNodes, minutes(4));

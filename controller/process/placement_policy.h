@@ -29,8 +29,7 @@ class PlacementLooks {
   // How many passes the controller has made. Empty for a standby, which makes none.
   using Passes = std::optional<std::uint64_t>;
 
-  // Returns whether to look now. From the time on when it is due if something has changed, it
-  // remembers `passes`.
+  // Returns whether to look now. Remembers `passes` from the time on when changes count.
   bool TakeTurn(TimePoint now, Passes passes);
   // `is_news`: the look showed something else than the one before, so each domain gets a pass.
   void Looked(TimePoint now, Passes passes, bool is_missing, bool is_news);

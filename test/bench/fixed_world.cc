@@ -37,7 +37,7 @@ compute_domain::Facts Facts() {
   compute_domain::Facts facts = fixtures::MakeFacts();
   facts.settings.Edit().driver_namespaces = {fixtures::kDriverNs};
   facts.settings.Edit().daemons.controller_writes = true;
-  facts.views.slices = compute_domain::Freshness::kFresh;
+  facts.views.freshness[compute_domain::Kind::kResourceSlice] = compute_domain::Freshness::kFresh;
   return facts;
 }
 

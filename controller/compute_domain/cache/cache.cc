@@ -177,32 +177,31 @@ Cache::Cache(const std::vector<std::string>& driver_namespaces, Changed changed,
 
 void Cache::AddWatch(const WatchedKind& of, DriverNamespace& driver) {
   kube::ReflectorOptions options = of.options;
+  options.resource = ResourceOf(of.kind);
   if (of.is_in_driver_namespaces) options.ns = driver.ns;
-  Watch watch = {.of = &of, .options = std::move(options), .sink = &slice_index_};
-  if (of.kind) {
-    kube::AnyStore& store = StoreOf(*of.kind, driver);
-    watch.sink = &store;
-    watch.store = &store;
-  }
-  watches_.push_back(std::move(watch));
+  kube::AnyStore* const store = StoreOf(of.kind, driver);
+  watches_.push_back({.of = &of, .options = std::move(options), .sink = store, .store = store});
+  if (store == nullptr) watches_.back().sink = &slice_index_;
 }
 
-kube::AnyStore& Cache::StoreOf(Kind kind, DriverNamespace& driver) {
+kube::AnyStore* Cache::StoreOf(Kind kind, DriverNamespace& driver) {
   switch (kind) {
     case Kind::kComputeDomain:
-      return domains_;
+      return &domains_;
     case Kind::kClaimTemplate:
-      return templates_;
+      return &templates_;
     case Kind::kClaim:
-      return claims_;
+      return &claims_;
     case Kind::kNode:
-      return nodes_;
+      return &nodes_;
     case Kind::kDaemonSet:
-      return driver.daemon_sets;
+      return &driver.daemon_sets;
     case Kind::kDaemonPod:
-      return driver.daemon_pods;
+      return &driver.daemon_pods;
     case Kind::kClique:
-      return driver.cliques;
+      return &driver.cliques;
+    case Kind::kResourceSlice:
+      return nullptr;
   }
   CHECK(false);
 }

@@ -104,8 +104,8 @@ class Cache {
     kube::Store<api::Clique> cliques;
   };
 
-  // Returns the store of the kind. `driver` is for kinds that are watched in driver namespaces.
-  kube::AnyStore& StoreOf(Kind kind, DriverNamespace& driver);
+  // Null for ResourceSlices: slice_index_. `driver` is for kinds watched in driver namespaces.
+  kube::AnyStore* StoreOf(Kind kind, DriverNamespace& driver);
   void AddWatch(const WatchedKind& of, DriverNamespace& driver);
   void ReportAll(const std::set<kube::Uid>& uids) const;
   // Returns the domains with a pod, member or claim on the node.

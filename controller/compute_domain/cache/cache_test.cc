@@ -500,7 +500,7 @@ TEST(Cache, G21_EveryNodeThatMayBePartOfADomainIsVisitedWithWhatBecameOfIt) {
   world.server.Put(Store(administrators));
   world.server.ShowAll(world.cache);
   Facts facts = fixtures::MakeFacts();
-  facts.views.slices = Freshness::kFresh;
+  facts.views.freshness[Kind::kResourceSlice] = Freshness::kFresh;
   std::map<std::string, std::string> seen;
   world.cache.VisitNodes(
       world.cache.Placements(), [&](const api::Node& node, const NodeContext& context) {

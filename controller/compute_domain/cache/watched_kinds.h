@@ -1,9 +1,8 @@
 // The kinds of objects that the controller watches, a row for each.
 //
-// A new kind needs a row, and a store in Cache. Pure.
+// CONTRIBUTING.md says what a new one needs. Pure.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,7 +14,8 @@
 namespace compute_domain {
 
 struct WatchedKind {
-  std::optional<Kind> kind = {};  // Empty for ResourceSlices: no rule acts on one.
+  // Without a default: a row that lacks its kind does not compile. Gives the resource of `options`.
+  Kind kind;
   kube::ReflectorOptions options = {};
   bool is_in_driver_namespaces = false;  // Watched in each of them. A Role there permits it.
   // The controller works without them while the API server refuses them, or does not serve them.
@@ -29,9 +29,8 @@ struct WatchedKind {
   // How domains say that the kind is refused. It is constant, because each new message would change
   // every domain. Empty if they give the server's message.
   std::string_view refusal = {};
-  // Where the views have its freshness, the version that is served, and whether it is being watched
-  // at this moment, is served, is not refused or missing, and is not refused. Null if they do not.
-  Freshness Views::* freshness = nullptr;
+  // Where the views have the version that is served, and whether the kind is being watched at this
+  // moment, is served, is not refused or missing, and is not refused. Null if they do not.
   std::string Views::* version = nullptr;
   bool Views::* is_current = nullptr;
   bool Views::* is_served = nullptr;

@@ -1,10 +1,10 @@
 #include "controller/compute_domain/model/action.h"
 
 #include <algorithm>
-#include <array>
 #include <type_traits>
 
 #include "controller/api/names.h"
+#include "pkg/base/check.h"
 #include "pkg/base/find.h"
 #include "pkg/base/overload.h"
 
@@ -39,14 +39,25 @@ json::Value ContentOf(const WriteStatus& write) {
 }  // namespace
 
 const kube::Resource& ResourceOf(Kind kind) {
-  static const std::array<const kube::Resource*, 7> kOfKind = {&api::kComputeDomains,
-                                                               &kube::kDaemonSets,
-                                                               &kube::kResourceClaimTemplates,
-                                                               &api::kComputeDomainCliques,
-                                                               &kube::kPods,
-                                                               &kube::kResourceClaims,
-                                                               &kube::kNodes};
-  return *kOfKind.at(static_cast<std::size_t>(kind));
+  switch (kind) {
+    case Kind::kComputeDomain:
+      return api::kComputeDomains;
+    case Kind::kDaemonSet:
+      return kube::kDaemonSets;
+    case Kind::kClaimTemplate:
+      return kube::kResourceClaimTemplates;
+    case Kind::kClique:
+      return api::kComputeDomainCliques;
+    case Kind::kDaemonPod:
+      return kube::kPods;
+    case Kind::kClaim:
+      return kube::kResourceClaims;
+    case Kind::kNode:
+      return kube::kNodes;
+    case Kind::kResourceSlice:
+      return kube::kResourceSlices;
+  }
+  CHECK(false);
 }
 
 std::string Describe(const Action& action) {

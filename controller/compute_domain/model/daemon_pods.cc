@@ -23,7 +23,7 @@ bool IsBetter(const DaemonPod& a, const DaemonPod& b) {
 NodeLife LifeOf(const Observed& observed, const std::string& node) {
   const api::Node* const cached = base::Find(observed.nodes, node);
   if (cached != nullptr && cached->ready) return NodeLife::kLives;
-  const bool is_current = observed.facts.views.nodes == Freshness::kFresh;
+  const bool is_current = observed.facts.views.IsFresh(Kind::kNode);
   return is_current ? NodeLife::kLost : NodeLife::kNotKnown;
 }
 
@@ -67,7 +67,7 @@ PodByNode PodsThatCount(const Observed& observed) {
   for (const DaemonPod& pod : observed.children.daemon_pods) {
     const kube::OwnerReference* owner = pod.meta.ControllerOwner();
     if (owner == nullptr) continue;
-    const bool is_unknown = observed.facts.views.daemon_sets == Freshness::kUnknown;
+    const bool is_unknown = observed.facts.views.IsUnknown(Kind::kDaemonSet);
     const std::string* const ns = base::Find(our_daemon_sets, owner->uid);
     const bool ours = is_unknown || (ns != nullptr && *ns == pod.meta.key.ns);
     if (!ours || pod.node.empty() || pod.terminal) continue;

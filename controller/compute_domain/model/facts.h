@@ -56,11 +56,8 @@ struct GpuCount {
 
 // Freshness of each cache, and what prevents reading it.
 struct Views {
-  Freshness slices = Freshness::kUnknown;  // ResourceSlices of the driver.
-  Freshness nodes = Freshness::kFresh;
-  Freshness daemon_sets = Freshness::kFresh;
-  Freshness templates = Freshness::kFresh;
-  Freshness cliques = Freshness::kFresh;
+  // Without ComputeDomains. A kind that is not in it is fresh.
+  std::map<Kind, Freshness> freshness = {{Kind::kResourceSlice, Freshness::kUnknown}};
   // Kinds that cannot be read, or could not for a minute: why, and how to fix it.
   std::map<Kind, std::string> problems = {};
   // False if the CRD of cliques is not installed. Then the daemons write their entries into the
@@ -68,7 +65,6 @@ struct Views {
   bool cliques_are_served = true;
   // DaemonSets and claim templates are being watched at this moment.
   bool children_are_current = true;
-  Freshness claims = Freshness::kFresh;
   bool claims_are_current = true;  // Claims are being watched at this moment.
   // False if the API server refuses to list or watch claims.
   bool claims_are_read = true;
@@ -88,6 +84,9 @@ struct Views {
   std::string problem_reason = {};
   std::string problem = {};
 
+  bool IsFresh(Kind kind) const { return Of(kind) == Freshness::kFresh; }
+  bool IsUnknown(Kind kind) const { return Of(kind) == Freshness::kUnknown; }
+  Freshness Of(Kind kind) const { return base::FindOr(freshness, kind, Freshness::kFresh); }
   // Returns the entry of `problems`. Empty if there is none.
   std::string ProblemOf(Kind kind) const { return base::FindOr(problems, kind, ""); }
   friend bool operator==(const Views&, const Views&) = default;

@@ -1,4 +1,4 @@
-// Kinds of a domain's objects, and conflicts over a child's name. Pure.
+// Kinds of objects that are watched, and conflicts over a child's name. Pure.
 #pragma once
 
 #include <string>
@@ -9,7 +9,16 @@
 
 namespace compute_domain {
 
-enum class Kind { kComputeDomain, kDaemonSet, kClaimTemplate, kClique, kDaemonPod, kClaim, kNode };
+enum class Kind {
+  kComputeDomain,
+  kDaemonSet,
+  kClaimTemplate,
+  kClique,
+  kDaemonPod,
+  kClaim,
+  kNode,
+  kResourceSlice,
+};
 
 // The object that has the name of a child.
 struct NameHolder {

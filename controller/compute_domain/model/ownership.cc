@@ -106,7 +106,7 @@ bool IsClique(const Observed& observed, const api::Clique& clique) {
 
 bool AreCliquesKnown(const Observed& observed) {
   const Views& views = observed.facts.views;
-  return !views.cliques_are_served || views.cliques != Freshness::kUnknown ||
+  return !views.cliques_are_served || !views.IsUnknown(Kind::kClique) ||
          observed.evidence.daemon_pods.has_value();
 }
 

@@ -76,10 +76,8 @@ std::string FindUnknownKeys(const Observed& observed) {
   constexpr std::size_t kShown = 5;
   std::vector<std::string> keys;
   const api::ComputeDomain& domain = *observed.domain;
-  for (const std::string& key : domain.unknown_annotations) {
-    keys.push_back(DescribeUnknown(key, false));
-  }
-  for (const std::string& key : domain.unknown_labels) keys.push_back(DescribeUnknown(key, true));
+  for (const auto& key : domain.unknown_annotations) keys.push_back(DescribeUnknown(key, false));
+  for (const auto& key : domain.unknown_labels) keys.push_back(DescribeUnknown(key, true));
   return keys.empty() ? "" : "Unknown, and ignored: " + base::JoinFew(keys, kShown) + ".";
 }
 
@@ -94,11 +92,12 @@ bool AreChildrenSeen(const Observed& observed) {
     return freshness == Freshness::kUnknown && !children.daemon_pods.empty();
   };
   const bool has_templates =
-      is_implied(views.templates) ||
+      is_implied(views.Of(Kind::kClaimTemplate)) ||
       (any(children.templates, IsWorkloadTemplate) &&
        (observed.facts.settings->imex_on_hosts || any(children.templates, IsDaemonTemplate)));
-  return has_templates && (observed.facts.settings->imex_on_hosts ||
-                           is_implied(views.daemon_sets) || any(children.daemon_sets, IsDaemonSet));
+  return has_templates &&
+         (observed.facts.settings->imex_on_hosts || is_implied(views.Of(Kind::kDaemonSet)) ||
+          any(children.daemon_sets, IsDaemonSet));
 }
 
 }  // namespace

@@ -86,7 +86,8 @@ TEST(IsProvisioned, REV4_K9_ChildrenThatAreSeen_ShowIt) {
     Observed observed = seen;
     lose(observed);
     EXPECT_FALSE(IsProvisioned(observed)) << "one is missing";
-    observed.facts.views.daemon_sets = observed.facts.views.templates = Freshness::kUnknown;
+    observed.facts.views.freshness[Kind::kDaemonSet] =
+        observed.facts.views.freshness[Kind::kClaimTemplate] = Freshness::kUnknown;
     EXPECT_TRUE(IsProvisioned(observed)) << "a daemon pod shows it";
     observed.children.daemon_pods.clear();
     EXPECT_FALSE(IsProvisioned(observed));

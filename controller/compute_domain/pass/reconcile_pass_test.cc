@@ -474,7 +474,7 @@ TEST(Pass, B56_MissingPluginIsToldOnceAfterAWhileAndSoIsItsReturn) {
   PassWorld world(Converged());
   world.server.PutSlice("node-0", "slice-0");
   world.server.PutSlice("node-1", "slice-1");
-  world.shared.SetViews({.slices = Freshness::kFresh});
+  world.shared.SetViews({.freshness = {{Kind::kResourceSlice, Freshness::kFresh}}});
   world.Settle();
   world.server.RemoveSlice("slice-1");
   world.server.ShowAll(world.cache);
@@ -498,7 +498,7 @@ TEST(Pass, B56_MissingPluginIsToldOnceAfterAWhileAndSoIsItsReturn) {
 TEST(Pass, B26_DeletionThatWaitsDoesNotKeepAMissingPluginFromBeingNoticed) {
   PassWorld world(JustDeleted());
   world.server.PutSlice("node-0", "slice-0");
-  world.shared.SetViews({.slices = Freshness::kFresh});
+  world.shared.SetViews({.freshness = {{Kind::kResourceSlice, Freshness::kFresh}}});
   world.Settle();
   world.clock.Advance(seconds(5));  // It is said what the deletion waits for.
   world.Settle();

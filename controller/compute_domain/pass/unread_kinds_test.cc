@@ -57,7 +57,7 @@ void JoinNode2(PassWorld& world) {
 
 TEST(UnreadKinds, REV4_K8_CliquesThatOnlyLiveReadsShow_AreWritten) {
   Observed observed = Marked();
-  observed.facts.views.cliques = Freshness::kUnknown;
+  observed.facts.views.freshness[Kind::kClique] = Freshness::kUnknown;
   PassWorld world(observed, false);
   JoinNode2(world);
   RunFor(seconds(60), Kind::kClique, world);
@@ -67,7 +67,7 @@ TEST(UnreadKinds, REV4_K8_CliquesThatOnlyLiveReadsShow_AreWritten) {
 
 TEST(UnreadKinds, REV4_K8_UnknownClique_IsNotCreatedAgain) {
   Observed observed = Marked();
-  observed.facts.views.cliques = Freshness::kUnknown;
+  observed.facts.views.freshness[Kind::kClique] = Freshness::kUnknown;
   PassWorld world(observed, false);
   JoinNode2(world);
   world.server.Refuse("GET /apis/resource.nvidia.com/v1beta1/namespaces/cdom-system/", 500,
@@ -85,7 +85,7 @@ TEST(UnreadKinds, REV4_K8_UnknownClique_IsNotCreatedAgain) {
 TEST(UnreadKinds, REV4_K8_UnknownDaemonSets_HideNoDaemon) {
   for (const bool is_ours : {true, false}) {
     Observed observed = is_ours ? Marked() : Converged();
-    observed.facts.views.daemon_sets = Freshness::kUnknown;
+    observed.facts.views.freshness[Kind::kDaemonSet] = Freshness::kUnknown;
     PassWorld world(observed, false);
     RunFor(seconds(30), Kind::kDaemonSet, world);
     EXPECT_EQ(StatusOf(world), "Ready");
@@ -114,7 +114,7 @@ TEST(UnreadKinds, REV4_K8_UnknownPods_TakeNobodysReadiness) {
 
 TEST(UnreadKinds, REV4_K8_UnknownNodes_StopTheRollout) {
   Observed observed = Marked();
-  observed.facts.views.nodes = Freshness::kUnknown;
+  observed.facts.views.freshness[Kind::kNode] = Freshness::kUnknown;
   observed.facts.settings.Edit().rollout.policy = RolloutPolicy::kAlways;
   for (api::DaemonPod& pod : observed.children.daemon_pods) pod.template_hash = "old";
   api::DaemonSet& set = observed.children.daemon_sets[0];
@@ -218,8 +218,7 @@ TEST(UnreadKinds, REV4_K9_DomainWhoseDaemonsServe_IsReadyWhateverCannotBeRead) {
     RunFor(seconds(30), Kind::kDaemonSet, once);
     EXPECT_EQ(StatusOf(once), "Ready") << "DaemonSets were read once";
     for (const Kind unread : {Kind::kDaemonSet, Kind::kClaimTemplate}) {
-      Freshness& freshness = unread == Kind::kDaemonSet ? observed.facts.views.daemon_sets
-                                                        : observed.facts.views.templates;
+      Freshness& freshness = observed.facts.views.freshness[unread];
       freshness = Freshness::kUnknown;
       PassWorld never(observed, false);
       RunFor(seconds(30), unread, never);
@@ -231,7 +230,7 @@ TEST(UnreadKinds, REV4_K9_DomainWhoseDaemonsServe_IsReadyWhateverCannotBeRead) {
 
 TEST(UnreadKinds, REV4_K10_NewNodeWaitsForClaims_AndThatIsTold) {
   Observed observed = Marked();
-  observed.facts.views.claims = Freshness::kStale;
+  observed.facts.views.freshness[Kind::kClaim] = Freshness::kStale;
   observed.facts.views.claims_are_current = false;
   observed.facts.views.problems[Kind::kClaim] = "500 InternalError";
   PassWorld world(observed);

@@ -57,7 +57,6 @@ std::map<kube::Uid, std::optional<TimePoint>> FindUnready(const Observed& observ
 // Returns the rebooted nodes whose daemons write their own entries: no clique names these. A
 // process that did not see the reboot knows it from the reason that status has.
 std::set<std::string> FindRebootedBefore(const Observed& observed) {
-  if (!observed.domain) return {};
   const api::DomainStatus& status = observed.domain->status;
   const bool is_said = observed.memory.IsFirstLook() &&
                        status.Says(api::kConditionMembersReady, api::kReasonNodeRebooted);
@@ -221,7 +220,6 @@ void UpdateMemory(Observed& observed, const Instant& instant) {
   memory.leaving_since = FindLeaving(observed, now);
   memory.unready_since = FindUnready(observed, now);
   memory.phases = FindPhases(observed, instant);
-  memory.rebooted_before = FindRebootedBefore(observed);
   memory.lost_for_long.clear();
   for (const auto& [node, since] : memory.lost_since) {
     if (now - since >= kLostForLong) memory.lost_for_long.insert(node);
@@ -237,6 +235,7 @@ void UpdateMemory(Observed& observed, const Instant& instant) {
   std::erase_if(memory.retries,
                 [&](const auto& one) { return one.second.until + kForgotten <= now; });
   if (!observed.domain) return;
+  memory.rebooted_before = FindRebootedBefore(observed);
   if (observed.domain->meta.deleting && !memory.deletion_seen) memory.deletion_seen = now;
   // Only if etcd was restored from a backup.
   if (!observed.domain->meta.deleting) memory.deletion_is_proven = false;

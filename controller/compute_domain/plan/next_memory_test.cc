@@ -316,7 +316,7 @@ TEST(NextMemory, NodeThatIsNotReady_IsLostForLongAfterFiveMinutes) {
   const Memory next = NextMemory(observed, At());
   EXPECT_EQ(next.lost_for_long, std::set<std::string>{"node-0"});
   EXPECT_EQ(UntilLostForLong(next, Time()), milliseconds(60'000));
-  observed.facts.views.nodes = Freshness::kStale;
+  observed.facts.views.freshness[Kind::kNode] = Freshness::kStale;
   EXPECT_TRUE(NextMemory(observed, At()).lost_since.empty()) << "nobody knows";
   EXPECT_FALSE(UntilLostForLong(Memory(), Time()));
 }

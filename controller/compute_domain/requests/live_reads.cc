@@ -93,8 +93,10 @@ Requests PagesOf(const Read& action, const Observed& observed, const ActionProgr
 
 // Keeps the object only if it has the domain's label: passes of other domains may share the reply.
 template <typename T>
-void AddLabelled(T object, const kube::Uid& uid, std::vector<T>& to) {
-  if (object.domain == uid) to.push_back(std::move(object));
+Result<void> AddLabelled(Result<T> object, const kube::Uid& uid, std::vector<T>& to) {
+  if (!object) return tl::unexpected(object.error());
+  if (object->domain == uid) to.push_back(*std::move(object));
+  return {};
 }
 
 // Adds one item of a live list to `read`, if it belongs to the domain.
@@ -102,22 +104,18 @@ Result<void> AddItem(Kind kind, json::View item, const kube::Uid& uid, ActionPro
   Children& found = read.found;
   switch (kind) {
     case Kind::kNode:
-      AddLabelled(TRY(api::DecodeNode(item)), uid, found.labelled_nodes);
-      break;
+      return AddLabelled(api::DecodeNode(item), uid, found.labelled_nodes);
     case Kind::kClaimTemplate:
-      AddLabelled(TRY(api::DecodeResourceClaimTemplate(item)), uid, found.templates);
-      break;
+      return AddLabelled(api::DecodeResourceClaimTemplate(item), uid, found.templates);
     case Kind::kDaemonSet:
-      AddLabelled(TRY(api::DecodeDaemonSet(item)), uid, found.daemon_sets);
-      break;
+      return AddLabelled(api::DecodeDaemonSet(item), uid, found.daemon_sets);
     case Kind::kDaemonPod: {
-      api::DaemonPod pod = TRY(api::DecodeDaemonPod(item));
-      if (RunsDaemon(pod)) AddLabelled(std::move(pod), uid, found.daemon_pods);
-      break;
+      auto pod = api::DecodeDaemonPod(item);
+      if (pod && !RunsDaemon(*pod)) return {};
+      return AddLabelled(std::move(pod), uid, found.daemon_pods);
     }
     case Kind::kClique:
-      AddLabelled(TRY(api::DecodeClique(item)), uid, found.cliques);
-      break;
+      return AddLabelled(api::DecodeClique(item), uid, found.cliques);
     case Kind::kClaim: {
       api::ResourceClaim claim = TRY(api::DecodeResourceClaim(item));
       const bool names_it = claim.channel_domain == uid || claim.daemon_domain == uid;
@@ -129,6 +127,8 @@ Result<void> AddItem(Kind kind, json::View item, const kube::Uid& uid, ActionPro
       if (meta.uid == uid) read.owner = std::move(meta);
       break;
     }
+    case Kind::kResourceSlice:
+      break;  // No domain owns one.
   }
   return {};
 }
@@ -222,8 +222,8 @@ void AddUnlabelled(const Observed& observed, std::vector<api::Clique>& cliques) 
 // must not be newer than the labels and claims that say why a member leaves.
 bool AreCliquesBehind(const Observed& observed) {
   const std::map<Kind, std::string>& problems = observed.facts.views.problems;
-  return observed.facts.views.cliques == Freshness::kUnknown ||
-         problems.contains(Kind::kDaemonPod) || problems.contains(Kind::kClique) ||
+  return observed.facts.views.IsUnknown(Kind::kClique) || problems.contains(Kind::kDaemonPod) ||
+         problems.contains(Kind::kClique) ||
          std::ranges::any_of(observed.memory.retries, [](const auto& one) {
            return one.second.concern == Concern::kMembership && one.second.is_conflict;
          });
@@ -281,7 +281,7 @@ Result<void> HandleReplies(const ReadDaemons& action, const Replies& replies, Re
   if (is_newer) {
     // A watch that opens again shows all that was so meanwhile. Status must not follow it back. A
     // cache that was never read shows nothing for as long as it would be waited for.
-    const bool is_shown = to.observed.facts.views.cliques != Freshness::kUnknown;
+    const bool is_shown = !to.observed.facts.views.IsUnknown(Kind::kClique);
     for (const api::Clique& clique : to.progress.found.cliques) {
       if (is_shown) Expect(to.result, Kind::kClique, clique.meta.key, clique.meta.resource_version);
     }

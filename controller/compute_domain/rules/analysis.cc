@@ -12,7 +12,7 @@ namespace {
 
 std::vector<api::Member> FindExpected(const Observed& observed, const Membership& membership) {
   const Views& views = observed.facts.views;
-  const bool claims_seen = views.claims_are_read && views.claims == Freshness::kFresh;
+  const bool claims_seen = views.claims_are_read && views.IsFresh(Kind::kClaim);
   // If the cache of claims is behind, even for a moment, the claim may already exist. Such a cache
   // changes nothing: a Ready domain stays Ready, and a NotReady one stays NotReady.
   const bool is_behind = !claims_seen || !views.claims_are_current;
@@ -28,8 +28,7 @@ std::vector<api::Member> FindExpected(const Observed& observed, const Membership
   }
   wanted.merge(NodesOf(observed, observed.children.claims, IsChannelClaim));
   // Without permission for claims, only the label shows which members leave.
-  const bool all_seen =
-      (claims_seen || !views.claims_are_granted) && views.nodes == Freshness::kFresh;
+  const bool all_seen = (claims_seen || !views.claims_are_granted) && views.IsFresh(Kind::kNode);
   std::vector<api::Member> expected;
   for (const api::Member& member : membership.members) {
     const bool leaves = all_seen && !wanted.contains(member.node);

@@ -24,7 +24,7 @@ std::vector<std::string> UnlabelledNodes(const Observed& observed,
                                          const std::vector<api::ResourceClaim>& claims) {
   const Facts& facts = observed.facts;
   const bool is_seen =
-      observed.domain && facts.views.claims_are_read && facts.views.nodes == Freshness::kFresh;
+      observed.domain && facts.views.claims_are_read && facts.views.IsFresh(Kind::kNode);
   if (!is_seen || facts.settings->imex_on_hosts) return {};
   std::set<std::string> nodes;
   for (const api::ResourceClaim& claim : claims) {
@@ -39,7 +39,7 @@ std::vector<std::string> UnlabelledNodes(const Observed& observed,
 
 std::vector<std::string> NodesWithoutPods(const Observed& observed, const Instant& now) {
   const Views& views = observed.facts.views;
-  if (!views.claims_are_read || views.claims != Freshness::kFresh) return {};
+  if (!views.claims_are_read || !views.IsFresh(Kind::kClaim)) return {};
   const std::vector<api::Member>& members = observed.domain->status.nodes;
   std::vector<std::string> nodes;
   for (const auto& [node, pod] : PodsThatCount(observed)) {

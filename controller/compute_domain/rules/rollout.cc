@@ -316,7 +316,7 @@ Rollout PlanRollout(const Observed& observed, const Membership& membership, cons
   const Views& views = observed.facts.views;
   // Claims that cannot be read may be on any node. A node that is not known may lack its daemon.
   if (!views.claims_are_read && !MayRestartUnderJob(observed)) return rollout;
-  if (views.nodes == Freshness::kUnknown) return rollout;
+  if (views.IsUnknown(Kind::kNode)) return rollout;
   // In most passes the cache shows no pod that is due, and no live reads are needed.
   const Children& cached = observed.children;
   const auto due = PodsToReplace(observed, membership, cached.daemon_pods, cached.claims);

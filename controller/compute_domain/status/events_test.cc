@@ -413,7 +413,7 @@ TEST(TellWaitingPods, B29_EachPodHearsOfEachCauseOnce) {
   EXPECT_NE(strays.at(0).note.find("team-a/b-channel"), std::string::npos) << strays[0].note;
 
   observed.nobody_publishes = true;
-  observed.facts.views.slices = Freshness::kFresh;
+  observed.facts.views.freshness[Kind::kResourceSlice] = Freshness::kFresh;
   EXPECT_EQ(Summaries(Send(observed)), (Texts{"Warning NoPlugin of Pod team-a/train-2",
                                               "Warning NoPlugin of Pod team-a/train-3"}));
 }

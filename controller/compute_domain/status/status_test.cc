@@ -1457,7 +1457,7 @@ TEST(DecideStatus, K1_NobodyIsTakenForLeavingWhereClaimsOrNodesAreNotRead) {
         o.facts.views.claims_are_read = false;
         o.children.claims.clear();
       } else {
-        o.facts.views.nodes = Freshness::kUnknown;
+        o.facts.views.freshness[Kind::kNode] = Freshness::kUnknown;
       }
       o.children.labelled_nodes.clear();
     });
@@ -1636,7 +1636,7 @@ TEST(DecideStatus, C3_NodesThatWereNeverReadTakeNobodysReadinessAndThatIsSaid) {
   const DomainStatus status = StatusAfter([](Observed& o) {
     o.nodes.clear();
     o.children.labelled_nodes.clear();
-    o.facts.views.nodes = Freshness::kUnknown;
+    o.facts.views.freshness[Kind::kNode] = Freshness::kUnknown;
     o.facts.views.problems[Kind::kNode] = "grant list on nodes";
   });
   EXPECT_EQ(status.status, "Ready");
@@ -1647,7 +1647,7 @@ TEST(DecideStatus, C3_NodesThatWereNeverReadTakeNobodysReadinessAndThatIsSaid) {
 TEST(DecideStatus, C3_MemberThatIsNotReadyIsNamedAlsoWhereNodesAreNotRead) {
   const DomainStatus status = StatusAfter([](Observed& o) {
     o.nodes.clear();
-    o.facts.views.nodes = Freshness::kUnknown;
+    o.facts.views.freshness[Kind::kNode] = Freshness::kUnknown;
     o.children.daemon_pods[1].ready = false;
   });
   EXPECT_EQ(fixtures::ReasonOf(status, "MembersReady"), "MembersNotReady");
@@ -1825,7 +1825,7 @@ TEST(DecideStatus, REV3_F3_DaemonsThatAreNotReadAreToldBesideWhatIsWrong) {
 
 TEST(DecideStatus, REV3_F3_NodesThatAreNotReadAreToldBesideWhatIsWrong) {
   Observed observed = Converged();
-  observed.facts.views.nodes = Freshness::kStale;
+  observed.facts.views.freshness[Kind::kNode] = Freshness::kStale;
   observed.facts.views.problems[Kind::kNode] = "503";
   EXPECT_EQ(fixtures::ReasonOf(StatusOf(observed), "MembersReady"), "NodesNotRead");
   observed.children.daemon_pods[0].ready = false;
@@ -1841,7 +1841,7 @@ TEST(DecideStatus, REV3_X2_NodeThatOnlyItsLabelGivesToTheDomainKeepsItFromNothin
   EXPECT_EQ(StatusOf(observed).status, "Ready");
   const std::vector<Change> views_that_are_behind = {
       [](Observed& o) { o.facts.views.claims_are_current = false; },
-      [](Observed& o) { o.facts.views.claims = Freshness::kStale; }};
+      [](Observed& o) { o.facts.views.freshness[Kind::kClaim] = Freshness::kStale; }};
   for (const Change& change : views_that_are_behind) {
     Observed behind = observed;
     change(behind);
@@ -1864,7 +1864,7 @@ TEST(DecideStatus, WhereClaimsMayNotBeReadAMemberLeavesWithItsLabel) {
                 [](const api::Node& node) { return node.meta.key.name == "node-1"; });
   EXPECT_EQ(StatusOf(observed).status, "Ready");
   EXPECT_EQ(StatusOf(observed).members, "1/1");
-  observed.facts.views.nodes = Freshness::kStale;
+  observed.facts.views.freshness[Kind::kNode] = Freshness::kStale;
   EXPECT_EQ(StatusOf(observed).members, "1/2") << "an old view says nothing";
 }
 
@@ -1889,7 +1889,7 @@ TEST(DecideStatus, REV3_X2_DaemonThatServesWithoutAPodOfTheDomainIsTold) {
       [](Observed& o) { o.domain->status.nodes.push_back(fixtures::MakeMember("node-9", 2)); },
       [](Observed& o) { o.memory.idle_since.clear(); },
       [](Observed& o) { o.memory.phases["node-9"].is = MemberPhase::Is::kLeaving; },
-      [](Observed& o) { o.facts.views.claims = Freshness::kStale; },
+      [](Observed& o) { o.facts.views.freshness[Kind::kClaim] = Freshness::kStale; },
       [](Observed& o) { o = fixtures::WithoutClaims(o); }};
   for (const Change& change : innocent) {
     Observed changed = observed;

@@ -385,7 +385,7 @@ Rules TakingUnknownNodesForLost() {
   Rules rules = kRules;
   rules.membership = [](const Observed& observed, const auto&... rest) {
     Observed believed = observed;
-    believed.facts.views.nodes = compute_domain::Freshness::kFresh;
+    believed.facts.views.freshness[compute_domain::Kind::kNode] = compute_domain::Freshness::kFresh;
     return kRules.membership(believed, rest...);
   };
   return rules;
@@ -394,7 +394,7 @@ Rules TakingUnknownNodesForLost() {
 // Serves nobody while Nodes cannot be read, which nothing of a new domain needs.
 Rules WaitingForAllKinds() {
   static constexpr auto kKnowsNodes = [](const Observed& observed) {
-    return observed.facts.views.nodes != compute_domain::Freshness::kUnknown;
+    return !observed.facts.views.IsUnknown(compute_domain::Kind::kNode);
   };
   Rules rules = kRules;
   rules.admit = [](const Observed& observed) {

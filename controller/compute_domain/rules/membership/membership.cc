@@ -71,8 +71,7 @@ std::set<std::string> FindUnused(const MembershipIndex& index, const Instant& no
                                  Membership& membership) {
   const Observed& observed = index.observed;
   const Views& views = observed.facts.views;
-  const bool are_seen =
-      index.users && views.claims == Freshness::kFresh && views.nodes == Freshness::kFresh;
+  const bool are_seen = index.users && views.IsFresh(Kind::kClaim) && views.IsFresh(Kind::kNode);
   if (!are_seen || observed.domain->meta.deleting) return {};
   std::set<std::string> unused = FindIdle(index, now, membership.requeue_after);
   if (unused.empty()) return unused;

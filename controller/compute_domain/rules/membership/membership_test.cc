@@ -236,7 +236,7 @@ TEST(PlanMembership, C16_CliqueThatNoDaemonSetIsBesideIsGivenNoOwner) {
 
 TEST(PlanMembership, C3_NodeThatStatusNeverShowedIsAsItsEntryAndItsPodSay) {
   Observed observed = Converged();
-  observed.facts.views.nodes = Freshness::kUnknown;
+  observed.facts.views.freshness[Kind::kNode] = Freshness::kUnknown;
   observed.nodes.clear();
   observed.domain->status.nodes.clear();
   EXPECT_EQ(Plan(observed).members, (Members{MakeMember("node-0", 0), MakeMember("node-1", 1)}));
@@ -789,7 +789,7 @@ TEST(PlanMembership, C3_OfWhoHasNoPodAndWhoseNodeIsNotKnownStatusStaysAsItIs) {
     Observed observed = Converged();
     RemovePod(observed, "node-1");
     observed.nodes.clear();
-    observed.facts.views.nodes = Freshness::kUnknown;
+    observed.facts.views.freshness[Kind::kNode] = Freshness::kUnknown;
     observed.domain->status.nodes[1].ready = shown_ready;
     const Membership membership = Plan(observed);
     ASSERT_EQ(membership.members.size(), 2U);
@@ -1646,7 +1646,7 @@ TEST(PlanMembership, IndexThatIsKeptIsGivenUpWhenTheCliqueIsFull) {
 TEST(PlanMembership, REV3_F3_NodeThatAnOldViewShowsAsNotReadyChangesNothing) {
   Observed observed = Converged();
   observed.nodes["node-0"].ready = false;
-  observed.facts.views.nodes = Freshness::kStale;
+  observed.facts.views.freshness[Kind::kNode] = Freshness::kStale;
   const auto is_ready = [&] { return PlanMembership(observed, fixtures::Now()).members[0].ready; };
   EXPECT_TRUE(is_ready()) << "status shows it so";
   observed.domain->status.nodes[0].ready = false;
@@ -1703,7 +1703,7 @@ TEST(PlanMembership, REV3_X2_WhereClaimsMayNotBeReadTheNodesWordCounts) {
 TEST(PlanMembership, REV3_X2_WhileClaimsCannotBeReadNobodyNewJoins) {
   Observed observed = WithALiar(true, kCliqueId);
   for (const Freshness freshness : {Freshness::kStale, Freshness::kUnknown}) {
-    observed.facts.views.claims = freshness;
+    observed.facts.views.freshness[Kind::kClaim] = freshness;
     EXPECT_TRUE(PlanMembership(observed, Now()).actions.empty());
   }
 }
@@ -1794,8 +1794,8 @@ TEST(PlanMembership, UnusedMember_ThatLeftStatusIsBackWithItsIndexWhenAPodReturn
 TEST(PlanMembership, UnusedMember_StaysWhileItMayBeUsedOrOnlyStatusHasIt) {
   const std::vector<Change> keeps = {
       [](Observed& o) { o.children.claims.push_back(fixtures::MakeChannelClaim("node-0", "two")); },
-      [](Observed& o) { o.facts.views.claims = Freshness::kStale; },
-      [](Observed& o) { o.facts.views.nodes = Freshness::kStale; },
+      [](Observed& o) { o.facts.views.freshness[Kind::kClaim] = Freshness::kStale; },
+      [](Observed& o) { o.facts.views.freshness[Kind::kNode] = Freshness::kStale; },
       [](Observed& o) { o.facts.views.claims_are_read = false; },
       [](Observed& o) { fixtures::Delete(o.domain->meta, {std::string(api::kFinalizer)}); },
       [](Observed& o) {

@@ -28,7 +28,7 @@ std::string WhyUnusable(const api::Node& node, const NodeContext& context, const
     return notice;
   if (!context.fabric_error.empty()) return "fabric error: " + context.fabric_error;
   // Do not report a missing plugin from a stale cache.
-  const bool lacks_plugin = !context.publishes && facts.views.slices == Freshness::kFresh;
+  const bool lacks_plugin = !context.publishes && facts.views.IsFresh(Kind::kResourceSlice);
   return lacks_plugin ? "no kubelet plugin" : "";
 }
 

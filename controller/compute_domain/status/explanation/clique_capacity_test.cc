@@ -26,7 +26,7 @@ api::Node NodeOfClique(const std::string& clique = kCliqueId) {
 std::string AvailabilityOfNode(const api::Node& node, const NodeContext& context,
                                Freshness slices = Freshness::kFresh) {
   Facts facts = fixtures::MakeFacts();
-  facts.views.slices = slices;
+  facts.views.freshness[Kind::kResourceSlice] = slices;
   const auto availability = AvailabilityOf(node, context, facts);
   if (!availability) return "";
   return std::string(ToString(availability->state)) + ": " + availability->why;

@@ -33,7 +33,7 @@ Attendance Attend(const Observed& observed) {
   const Views& views = observed.facts.views;
   Attendance attendance;
   attendance.claims_count =
-      views.claims_are_read && views.claims_are_current && views.claims == Freshness::kFresh;
+      views.claims_are_read && views.claims_are_current && views.IsFresh(Kind::kClaim);
   for (const api::Node& node : observed.children.labelled_nodes) {
     attendance.labelled.insert(node.meta.key.name);
   }
@@ -69,7 +69,7 @@ Is NextPhase(Is before, bool is_needed, bool serves) {
 std::map<std::string, MemberPhase> FindPhases(const Observed& observed, const Instant& now) {
   const std::map<std::string, MemberPhase>& before = observed.memory.phases;
   if (!observed.domain || observed.facts.settings->imex_on_hosts) return {};
-  if (observed.facts.views.nodes != Freshness::kFresh) return before;
+  if (!observed.facts.views.IsFresh(Kind::kNode)) return before;
   const Attendance seen = Attend(observed);
   std::set<std::string> nodes = seen.labelled;
   nodes.insert(seen.in_use.begin(), seen.in_use.end());

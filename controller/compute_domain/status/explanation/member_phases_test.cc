@@ -190,7 +190,7 @@ TEST_F(MemberPhasesTest, WhereClaimsAreNotRead_TheLabelTellsWhoLeaves) {
   for (const bool are_old : {true, false}) {
     SCOPED_TRACE(are_old);
     Reset();
-    if (are_old) observed_.facts.views.claims = Freshness::kStale;
+    if (are_old) observed_.facts.views.freshness[Kind::kClaim] = Freshness::kStale;
     if (!are_old) observed_ = fixtures::WithoutClaims(std::move(observed_));
     EXPECT_EQ(Look(), Is::kServing);
     EndJobs();
@@ -203,10 +203,10 @@ TEST_F(MemberPhasesTest, WhereClaimsAreNotRead_TheLabelTellsWhoLeaves) {
 TEST_F(MemberPhasesTest, OldViews_ChangeNothing) {
   EXPECT_EQ(Look(), Is::kServing);
   Label(false);
-  observed_.facts.views.nodes = Freshness::kStale;
+  observed_.facts.views.freshness[Kind::kNode] = Freshness::kStale;
   EXPECT_EQ(Look(), Is::kServing);
   Label(true);
-  observed_.facts.views.nodes = Freshness::kFresh;
+  observed_.facts.views.freshness[Kind::kNode] = Freshness::kFresh;
   EndJob();
   observed_.facts.views.claims_are_current = false;
   EXPECT_EQ(Look(), Is::kServing);

@@ -37,7 +37,7 @@ bool IsTold(const Observed& observed) {
 
 std::map<std::string, TimePoint> FindSilentNodes(const Observed& observed, TimePoint now) {
   const Facts& facts = observed.facts;
-  const bool is_known = observed.domain && facts.views.slices != Freshness::kUnknown;
+  const bool is_known = observed.domain && !facts.views.IsUnknown(Kind::kResourceSlice);
   if (!is_known || observed.without_slices.empty()) return {};
   const bool is_told = IsTold(observed);
   std::map<std::string, TimePoint> silent;
@@ -48,7 +48,7 @@ std::map<std::string, TimePoint> FindSilentNodes(const Observed& observed, TimeP
     if (is_told) {
       // A process that has just started continues what status says.
       since = std::min(since, now - facts.settings->plugin_patience);
-    } else if (facts.views.slices == Freshness::kStale &&
+    } else if (facts.views.Of(Kind::kResourceSlice) == Freshness::kStale &&
                now < since + facts.settings->plugin_patience) {
       since = now;  // From a stale cache, report no further nodes: slices may exist.
     }

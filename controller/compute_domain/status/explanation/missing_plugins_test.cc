@@ -22,7 +22,7 @@ using Times = std::map<std::string, base::Clock::TimePoint>;
 
 // The plugin of node-1 publishes nothing, and this process saw it so for `since`.
 Observed Without(seconds since, Observed observed = Converged()) {
-  observed.facts.views.slices = Freshness::kFresh;
+  observed.facts.views.freshness[Kind::kResourceSlice] = Freshness::kFresh;
   observed.without_slices = {"node-1"};
   observed.memory.silent_since = {{"node-1", Now().monotonic - since}};
   return observed;
@@ -74,7 +74,8 @@ TEST(FindSilentNodes, B56_NobodyIsAccusedWhoPublishesOrIsLostOrCannotBeSeen) {
       {"it publishes", [](Observed& o) { o.without_slices = {"node-7"}; }},
       {"all publish", [](Observed& o) { o.without_slices.clear(); }},
       {"the node is not ready", [](Observed& o) { o.nodes["node-1"].ready = false; }},
-      {"slices cannot be read", [](Observed& o) { o.facts.views.slices = Freshness::kUnknown; }},
+      {"slices cannot be read",
+       [](Observed& o) { o.facts.views.freshness[Kind::kResourceSlice] = Freshness::kUnknown; }},
       {"the domain is gone", [](Observed& o) { o.domain.reset(); }},
   };
   for (const auto& [what, change] : rows) {
@@ -86,7 +87,7 @@ TEST(FindSilentNodes, B56_NobodyIsAccusedWhoPublishesOrIsLostOrCannotBeSeen) {
 
 TEST(FindSilentNodes, B56_OldViewAccusesNobodyWhoWasNotAccusedBefore) {
   Observed observed = Without(seconds(0));
-  observed.facts.views.slices = Freshness::kStale;
+  observed.facts.views.freshness[Kind::kResourceSlice] = Freshness::kStale;
   const base::Clock::TimePoint now = Now().monotonic;
   for (const auto& [before, after] :
        {std::pair{seconds(59), seconds(0)}, std::pair{seconds(60), seconds(60)}}) {

@@ -97,7 +97,7 @@ void NodeSurveyor::CountInClique(const api::Node& node, const NodeContext& conte
 void NodeSurveyor::AddTo(InWork& one, const api::Node& node, const NodeContext& context) const {
   const std::string& name = node.meta.key.name;
   // Do not report a missing plugin from a stale cache.
-  const bool publishes = context.publishes || observed_.facts.views.slices != Freshness::kFresh;
+  const bool publishes = context.publishes || !observed_.facts.views.IsFresh(Kind::kResourceSlice);
   if (!publishes) {
     // Nothing starts there before it has a plugin, also if somebody holds it.
     one.lacking.push_back(name);

@@ -16,7 +16,7 @@ using Names = std::vector<std::string>;
 Observed Lacking(std::optional<std::set<std::string>> nodes = {},
                  std::set<api::Toleration> tolerations = {}) {
   Observed observed = fixtures::Converged();
-  observed.facts.views.slices = Freshness::kFresh;
+  observed.facts.views.freshness[Kind::kResourceSlice] = Freshness::kFresh;
   observed.children.claims.push_back(fixtures::MakeWaitingClaim("train-2"));
   observed.memory.reach["train-2"] = std::make_shared<const PodReach>(
       PodReach{.nodes = std::move(nodes), .tolerations = std::move(tolerations)});
@@ -163,7 +163,7 @@ TEST(NodeSurveyor, CliqueThatAnotherDomainKeepsIsClosedOnlyToPlacedDomains) {
 
 TEST(NodeSurveyor, StaleSlicesAccuseNoPlugin) {
   Observed observed = Lacking(std::set<std::string>{"node-7"});
-  observed.facts.views.slices = Freshness::kStale;
+  observed.facts.views.freshness[Kind::kResourceSlice] = Freshness::kStale;
   const NodeSurvey survey =
       Surveying(observed).Add(Node("node-7"), {}).Add(Node("node-7", "", ""), {}).One();
   EXPECT_TRUE(survey.without_plugin.empty());

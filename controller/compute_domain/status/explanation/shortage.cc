@@ -139,7 +139,7 @@ Shortage FindWaitForOthers(const Observed& observed, const NodeSurvey& survey) {
 
 Shortage FindShortageOf(const Observed& observed, const NodeSurvey& survey) {
   // Do not ask for an installation because of a stale cache: slices may exist.
-  if (observed.nobody_publishes && observed.facts.views.slices == Freshness::kFresh) {
+  if (observed.nobody_publishes && observed.facts.views.IsFresh(Kind::kResourceSlice)) {
     return NobodyPublishes({});
   }
   if (auto gpus = FindTooManyGpus(observed, survey)) return *std::move(gpus);

@@ -68,15 +68,15 @@ TEST(FindShortage, B56_WhereNoNodeOfTheClusterHasAPluginThatIsSaidAndNothingElse
   Survey(observed).claims = {Stray("team-b", "", {"pods/b"})};
   Survey(observed).holders = {"team-b/other"};
   observed.nobody_publishes = true;
-  observed.facts.views.slices = Freshness::kFresh;
+  observed.facts.views.freshness[Kind::kResourceSlice] = Freshness::kFresh;
   EXPECT_EQ(FindShortage(observed)->reason, "NoPlugin");
   EXPECT_NE(FindShortage(observed)->message.find("For administrators: install a kubelet plugin"),
             std::string::npos);
   for (const Freshness unsure : {Freshness::kUnknown, Freshness::kStale}) {
-    observed.facts.views.slices = unsure;
+    observed.facts.views.freshness[Kind::kResourceSlice] = unsure;
     EXPECT_EQ(FindShortage(observed)->reason, "ChannelHeldByUnrelatedClaim");
   }
-  observed.facts.views.slices = Freshness::kFresh;
+  observed.facts.views.freshness[Kind::kResourceSlice] = Freshness::kFresh;
   observed.nobody_publishes = false;
   EXPECT_EQ(FindShortage(observed)->reason, "ChannelHeldByUnrelatedClaim");
   observed.nobody_publishes = true;
@@ -87,7 +87,7 @@ TEST(FindShortage, B56_WhereNoNodeOfTheClusterHasAPluginThatIsSaidAndNothingElse
 TEST(DecideStatus, B56_DomainWhosePodsWaitInAClusterWithoutPluginIsNotReadyAndSaysWhy) {
   Observed observed = Short();
   observed.nobody_publishes = true;
-  observed.facts.views.slices = Freshness::kFresh;
+  observed.facts.views.freshness[Kind::kResourceSlice] = Freshness::kFresh;
   observed.children.daemon_pods.clear();
   observed.children.labelled_nodes.clear();
   observed.children.cliques.clear();
@@ -205,7 +205,7 @@ TEST(DecideStatus, B29_UseSaysWhoHasTheChannelThatAPodLacks) {
 
 TEST(FindShortage, REV4_P12_NodesWithoutPluginWherePodsMayRunAreNamedThoughOthersHaveOne) {
   Observed observed = Short();
-  observed.facts.views.slices = Freshness::kFresh;
+  observed.facts.views.freshness[Kind::kResourceSlice] = Freshness::kFresh;
   SetReach(observed, {.nodes = std::set<std::string>{"node-10"}});
   Survey(observed).without_plugin = {"node-10"};
   const auto shortage = FindShortage(observed);

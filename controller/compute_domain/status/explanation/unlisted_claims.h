@@ -26,9 +26,8 @@ std::string KeyOfUse(const api::ResourceClaim& claim, const std::string& pod);
 std::optional<ReadUses> PlanUses(const Observed& observed, const Analysis& analysis);
 
 // Drops what is known of claims that are not in use any more, once it is more than there are users.
-// A new process takes the pods of a
-// domain that shares memory as read: the one before has read them, and a large cluster has
-// thousands.
+// A new process takes the pods of a domain that shares memory as read: the one before has read
+// them, and a large cluster has thousands.
 void KeepUses(const Observed& observed, std::map<std::string, bool>& known);
 
 // Returns the pods that get no channel. Empty if none is known.
