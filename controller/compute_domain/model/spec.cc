@@ -74,8 +74,9 @@ std::string DescribeUnknown(const std::string& key, bool is_label) {
 // Returns a sentence with the keys that have no meaning. Empty if there are none.
 std::string FindUnknownKeys(const Observed& observed) {
   constexpr std::size_t kShown = 5;
-  std::vector<std::string> keys;
   const api::ComputeDomain& domain = *observed.domain;
+  std::vector<std::string> keys;
+  keys.reserve(domain.unknown_annotations.size() + domain.unknown_labels.size());
   for (const auto& key : domain.unknown_annotations) keys.push_back(DescribeUnknown(key, false));
   for (const auto& key : domain.unknown_labels) keys.push_back(DescribeUnknown(key, true));
   return keys.empty() ? "" : "Unknown, and ignored: " + base::JoinFew(keys, kShown) + ".";
