@@ -75,7 +75,9 @@ struct Gpu {
 // More than any machine has. They bound what the library reports.
 inline constexpr unsigned kGpusMax = 1024;
 inline constexpr unsigned kMigInstancesMax = 64;  // Of one GPU.
+inline constexpr unsigned kMemorySlicesMax = 16;  // Of one GPU.
 inline constexpr unsigned kMinorMax = 4095;
+inline constexpr unsigned kInstanceIdMax = 4095;
 
 // The GPUs of a machine, and the driver.
 struct Machine {

@@ -13,6 +13,8 @@
 #include <utility>
 
 #include "node/nvml/abi.h"
+#include "node/nvml/functions.h"
+#include "node/nvml/gpu.h"
 #include "pkg/base/find.h"
 #include "pkg/base/open_file.h"
 #include "pkg/json/utf8.h"
@@ -24,122 +26,23 @@ namespace {
 namespace fs = std::filesystem;
 using base::Fail, base::Result;
 
-// More than any machine has. Bounds what the library reports.
-constexpr unsigned kGpusMax = 1024;
 constexpr std::size_t kVersionMax = 32;
-constexpr std::size_t kErrorMax = 100;
 constexpr int kTriesMax = 20;
 
-// Loads the function of that name. Returns false if the library lacks it.
-template <typename Function>
-bool Load(void* library, const char* name, Function*& function) {
-  function = reinterpret_cast<Function*>(::dlsym(library, name));
-  return function != nullptr;
-}
-
-std::string TextIn(const std::array<char, abi::kTextMax>& text) {
-  return {text.begin(), std::ranges::find(text, '\0')};
-}
-
-// Unknown values of NVML count as in progress.
-Fabric::State StateOf(std::uint8_t state) {
-  constexpr auto kLast = static_cast<std::uint8_t>(Fabric::State::kCompleted);
-  return state <= kLast ? static_cast<Fabric::State>(state) : Fabric::State::kInProgress;
-}
-
-std::uint32_t HealthOf(const abi::FabricInfo& /*info*/) { return 0; }
-std::uint32_t HealthOf(const abi::FabricInfo2& info) { return info.health; }
-
-template <typename Info>
-Fabric FabricOf(const Info& info) {
-  Fabric fabric = {.state = StateOf(info.state),
-                   .status = info.status,
-                   .clique = info.clique,
-                   .health = HealthOf(info)};
-  std::ranges::copy(info.cluster, fabric.cluster.begin());
-  return fabric;
-}
-
-bool IsDisplay(const std::string& name) {
-  return name == "DGX Display" || name == "NVIDIA DGX Display";
-}
-
 }  // namespace
-
-struct Library::Functions {
-  void* library = nullptr;
-  bool is_started = false;
-  int (*init)(unsigned) = nullptr;
-  int (*shutdown)() = nullptr;
-  int (*driver_version)(char*, unsigned) = nullptr;
-  int (*count)(unsigned*) = nullptr;
-  int (*device)(unsigned, abi::Device*) = nullptr;
-  int (*name)(abi::Device, char*, unsigned) = nullptr;
-  const char* (*error_string)(int) = nullptr;  // Null if the library lacks it.
-  int (*fabric)(abi::Device, abi::FabricInfo*) = nullptr;
-  int (*fabric2)(abi::Device, abi::FabricInfo2*) = nullptr;
-
-  Functions() = default;
-  Functions(const Functions&) = delete;
-  Functions& operator=(const Functions&) = delete;
-  ~Functions() {
-    if (is_started) static_cast<void>(shutdown());
-    if (library != nullptr) ::dlclose(library);
-  }
-
-  // `what` was asked for, and `code` is NVML's answer.
-  Result<void> Check(const char* what, int code) const {
-    if (code == abi::kSuccess) return {};
-    const char* text = error_string != nullptr ? error_string(code) : nullptr;
-    const std::string number = std::to_string(code);
-    const std::string said =
-        text == nullptr ? number : json::OneLine(text, kErrorMax) + " (" + number + ")";
-    return base::Invalid(std::string(what) + ": NVML says " + said);
-  }
-
-  bool LoadAll() {
-    static_cast<void>(Load(library, "nvmlErrorString", error_string));
-    const bool has_old = Load(library, "nvmlDeviceGetGpuFabricInfo", fabric);
-    const bool has_new = Load(library, "nvmlDeviceGetGpuFabricInfoV", fabric2);
-    return Load(library, "nvmlInitWithFlags", init) && Load(library, "nvmlShutdown", shutdown) &&
-           Load(library, "nvmlSystemGetDriverVersion", driver_version) &&
-           Load(library, "nvmlDeviceGetCount_v2", count) &&
-           Load(library, "nvmlDeviceGetHandleByIndex_v2", device) &&
-           Load(library, "nvmlDeviceGetName", name) && (has_old || has_new);
-  }
-
-  // Reads one GPU, with the newer function if the driver has it.
-  Result<Fabric> FabricOfGpu(abi::Device gpu) const {
-    int code = abi::kNoSuchFunction;
-    if (fabric2 != nullptr) {
-      abi::FabricInfo2 info = {};
-      info.version = abi::kFabricInfo2;
-      code = fabric2(gpu, &info);
-      if (code == abi::kSuccess) return FabricOf(info);
-    }
-    const bool is_too_old = code == abi::kNoSuchFunction || code == abi::kVersionMismatch;
-    if (is_too_old && fabric != nullptr) {
-      abi::FabricInfo info = {};
-      code = fabric(gpu, &info);
-      if (code == abi::kSuccess) return FabricOf(info);
-    }
-    if (code != abi::kNotSupported) TRY(Check("fabric of a GPU", code));
-    return Fabric();
-  }
-};
 
 Library::Library(std::unique_ptr<Functions> functions) : functions_(std::move(functions)) {}
 Library::~Library() = default;
 Library::Library(Library&&) noexcept = default;
 
-Result<Library> Library::Open(const std::string& path) {
+Result<Library> Library::Open(const std::string& path, Needs needs) {
   auto functions = std::make_unique<Functions>();
   functions->library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (functions->library == nullptr) {
     const char* why = ::dlerror();
     return Fail(base::ErrorCode::kNotFound, why != nullptr ? why : path + " cannot be loaded");
   }
-  if (!functions->LoadAll()) {
+  if (!functions->LoadAll(needs)) {
     return base::Invalid(path + " has not all functions that are needed: the driver is too old");
   }
   TRY(functions->Check("start", functions->init(abi::kInitWithoutGpus)));

@@ -1,4 +1,4 @@
-// NVIDIA's management library: driver version, and the fabric of each GPU.
+// NVIDIA's management library: driver version, GPUs, and the fabric of each GPU.
 //
 // It is loaded at run time, because it belongs to the driver of the host. Used by one thread.
 #pragma once
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "node/nvml/fabric.h"
+#include "node/nvml/gpu.h"
 #include "pkg/base/result.h"
 
 namespace nvml {
@@ -19,18 +20,27 @@ inline constexpr const char* kLibrary = "libnvidia-ml.so.1";
 
 class Library {
  public:
+  // Which functions the library must have. Old drivers lack those for fabrics.
+  enum class Needs { kFabric, kGpus };
+
   // Loads the file at `path`. Returns kNotFound if it cannot be loaded. Returns kInvalid, with the
   // reason, if it lacks a function or cannot be initialized.
-  static base::Result<Library> Open(const std::string& path);
+  static base::Result<Library> Open(const std::string& path, Needs needs = Needs::kFabric);
   ~Library();
   Library(Library&&) noexcept;
 
   base::Result<std::string> DriverVersion() const;
   // Returns the fabric of each GPU, except GPUs that only drive a display.
   base::Result<std::vector<Fabric>> Fabrics() const;
+  // Returns the driver and its GPUs, except GPUs that only drive a display. A GPU that cannot be
+  // read is listed with its error. Returns kInvalid, with the reason, if NVML cannot say how many
+  // GPUs there are. Blocks while the driver does: for a lost GPU, this may take minutes. REQUIRES:
+  // opened with kGpus.
+  base::Result<Machine> ReadMachine() const;
+
+  struct Functions;  // For this folder: see functions.h.
 
  private:
-  struct Functions;
   explicit Library(std::unique_ptr<Functions> functions);
 
   std::unique_ptr<Functions> functions_;

@@ -10,6 +10,8 @@
 //   STAND_IN_NVML_HEALTH    what the newer function says of the fabric's health
 //   STAND_IN_NVML_GPUS      one word for each GPU: "<name>,<code>,<state>,<status>,<byte of the
 //                           cluster>,<clique>"
+//   STAND_IN_NVML_FILE      a file that describes the driver and its GPUs, in the place of
+//                           STAND_IN_NVML_GPUS, _VERSION and _HEALTH: see world.h
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <sys/stat.h>
@@ -23,47 +25,16 @@
 #include <cstring>
 #include <sstream>
 #include <string>
-#include <vector>
 
 #include "test/cluster/stubs/nvml/public_header.h"
+#include "test/cluster/stubs/nvml/put.h"
+#include "test/cluster/stubs/nvml/world.h"
 
 namespace {
 
 namespace header = nvml_header;
-
-struct Gpu {
-  std::string name = {};
-  int code = 0;
-  int state = 0;
-  int status = 0;
-  int cluster = 0;
-  unsigned clique = 0;
-};
-
-std::string Setting(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? value : "";
-}
-
-std::vector<Gpu>& Gpus() {
-  static std::vector<Gpu> gpus;
-  return gpus;
-}
-
-void ReadGpus() {
-  Gpus().clear();
-  std::istringstream words(Setting("STAND_IN_NVML_GPUS"));
-  for (std::string word; words >> word;) {
-    std::istringstream fields(word);
-    Gpu gpu;
-    char comma = 0;
-    std::getline(fields, gpu.name, ',');
-    fields >> gpu.code >> comma >> gpu.state >> comma >> gpu.status >> comma >> gpu.cluster >>
-        comma >> gpu.clique;
-    for (char& c : gpu.name) c = c == '_' ? ' ' : c;
-    Gpus().push_back(gpu);
-  }
-}
+using stand_in::Device, stand_in::Fields, stand_in::Gpu, stand_in::Put, stand_in::PutNumber;
+using stand_in::Setting;
 
 // The node is /dev/null under another name.
 bool HasNode(const std::string& path) {
@@ -82,21 +53,21 @@ bool IsAdministrator() {
          (sets[0].effective & 1U << CAP_SYS_ADMIN) != 0;
 }
 
-// Writes `value` where a field of the caller's structure is.
-template <typename Value>
-void Put(unsigned char* info, std::size_t offset, Value value) {
-  std::memcpy(info + offset, &value, sizeof(value));
-}
-
 // Fills a structure that has the layout `Info`.
 template <typename Info>
 int Fill(void* device, unsigned char* info) {
-  const Gpu& gpu = *static_cast<Gpu*>(device);
+  const Gpu& gpu = *static_cast<Device*>(device)->gpu;
   std::memset(info + Info::kClusterUuid, gpu.cluster, header::kFabricUuidLen);
   Put(info, Info::kStatus, static_cast<std::int32_t>(gpu.status));
   Put(info, Info::kCliqueId, static_cast<std::uint32_t>(gpu.clique));
   Put(info, Info::kState, static_cast<unsigned char>(gpu.state));
-  return gpu.code;
+  const int code = gpu.fields.CodeOf("fabric");
+  return code != header::kSuccess ? code : gpu.fabric_code;
+}
+
+// Writes a text, with a NUL if there is room for it.
+void PutText(const std::string& text, char* out, unsigned size) {
+  std::strncpy(out, text.c_str(), size);
 }
 
 }  // namespace
@@ -104,8 +75,8 @@ int Fill(void* device, unsigned char* info) {
 extern "C" {
 
 int nvmlInitWithFlags(unsigned flags) {
-  ReadGpus();
-  if (Gpus().empty() && flags != header::kInitFlagNoGpus) return header::kErrorNotFound;
+  stand_in::Read(true);
+  if (stand_in::GpuCount() == 0 && flags != header::kInitFlagNoGpus) return header::kErrorNotFound;
   const std::string device = Setting("STAND_IN_NVML_DEVICE");
   if (!device.empty()) {
     const int opened = ::open(device.c_str(), O_WRONLY | O_CLOEXEC);
@@ -120,20 +91,89 @@ int nvmlInitWithFlags(unsigned flags) {
 int nvmlShutdown() { return 0; }
 int nvmlSystemGetDriverVersion(char* text, unsigned size) {
   const std::string version = Setting("STAND_IN_NVML_VERSION");
-  std::strncpy(text, version.empty() ? "580.95.05" : version.c_str(), size);
-  return 0;
+  PutText(stand_in::Driver().Text("version", version.empty() ? "580.95.05" : version), text, size);
+  return stand_in::Driver().CodeOf("version");
+}
+int nvmlSystemGetCudaDriverVersion(int* version) {
+  constexpr std::uint64_t kVersion = 13000;
+  *version = static_cast<int>(stand_in::Driver().Number("cuda", kVersion));
+  return stand_in::Driver().CodeOf("cuda");
+}
+// As where libcuda is found; otherwise: fail.cuda2=12.
+int nvmlSystemGetCudaDriverVersion_v2(int* version) {
+  const int code = nvmlSystemGetCudaDriverVersion(version);
+  return code != header::kSuccess ? code : stand_in::Driver().CodeOf("cuda2");
 }
 int nvmlDeviceGetCount_v2(unsigned* count) {
-  *count = static_cast<unsigned>(Gpus().size());
-  return 0;
+  stand_in::Read(false);
+  *count = static_cast<unsigned>(
+      stand_in::Driver().Number("count", static_cast<std::uint64_t>(stand_in::GpuCount())));
+  return stand_in::Driver().CodeOf("count");
 }
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
-  *device = &Gpus()[index];
-  return 0;
+  *device = stand_in::HandleOf(index);
+  if (*device == nullptr) return header::kErrorInvalidArgument;
+  return static_cast<Device*>(*device)->fields().CodeOf("handle");
 }
 int nvmlDeviceGetName(void* device, char* text, unsigned size) {
-  std::strncpy(text, static_cast<Gpu*>(device)->name.c_str(), size);
-  return 0;
+  const Fields& fields = static_cast<Device*>(device)->fields();
+  PutText(fields.Text("name", "NVIDIA"), text, size);
+  return fields.CodeOf("name");
+}
+int nvmlDeviceGetUUID(void* device, char* text, unsigned size) {
+  const Fields& fields = static_cast<Device*>(device)->fields();
+  PutText(fields.Text("uuid", "GPU-0"), text, size);
+  return fields.CodeOf("uuid");
+}
+int nvmlDeviceGetMinorNumber(void* device, unsigned* minor) {
+  const Fields& fields = static_cast<Device*>(device)->fields();
+  *minor = static_cast<unsigned>(fields.Number("minor", 0));
+  return fields.CodeOf("minor");
+}
+int nvmlDeviceGetBrand(void* device, unsigned* brand) {
+  const Fields& fields = static_cast<Device*>(device)->fields();
+  *brand = static_cast<unsigned>(fields.Number("brand", header::kBrandNvidia));
+  return fields.CodeOf("brand");
+}
+int nvmlDeviceGetArchitecture(void* device, unsigned* architecture) {
+  const Fields& fields = static_cast<Device*>(device)->fields();
+  *architecture = static_cast<unsigned>(fields.Number("arch", header::kArchHopper));
+  return fields.CodeOf("arch");
+}
+int nvmlDeviceGetCudaComputeCapability(void* device, int* major, int* minor) {
+  const Fields& fields = static_cast<Device*>(device)->fields();
+  char dot = 0;
+  std::istringstream text(fields.Text("cc", "9.0"));
+  text >> *major >> dot >> *minor;
+  return fields.CodeOf("cc");
+}
+int nvmlDeviceGetMemoryInfo(void* device, void* info) {
+  using Info = header::Memory;
+  constexpr std::uint64_t kTotal = 85520809984;
+  const Fields& fields = static_cast<Device*>(device)->fields();
+  const std::uint64_t total = fields.Number("memory", kTotal);
+  Put(info, Info::kTotal, total);
+  Put(info, Info::kFree, total);
+  Put(info, Info::kUsed, std::uint64_t{0});
+  return fields.CodeOf("memory");
+}
+int nvmlDeviceGetPciInfo_v3(void* device, void* info) {
+  using Info = header::PciInfo;
+  const Fields& fields = static_cast<Device*>(device)->fields();
+  std::memset(info, 0, Info::kSize);
+  PutText(fields.Text("pci", "00000000:65:00.0"), static_cast<char*>(info) + Info::kBusId,
+          Info::kBusIdBufferSize);
+  return fields.CodeOf("pci");
+}
+int nvmlDeviceGetAddressingMode(void* device, void* info) {
+  using Info = header::AddressingMode1;
+  const Fields& fields = static_cast<Device*>(device)->fields();
+  std::uint32_t version = 0;
+  std::memcpy(&version, static_cast<unsigned char*>(info) + Info::kVersion, sizeof(version));
+  if (version != Info::kVersionTag) return header::kErrorArgumentVersionMismatch;
+  if (!fields.Has("addressing")) return header::kErrorNotSupported;
+  PutNumber(info, Info::kValue, fields.Number("addressing", 0));
+  return fields.CodeOf("addressing");
 }
 int nvmlDeviceGetGpuFabricInfo(void* device, void* info) {
   return Fill<header::FabricInfo1>(device, static_cast<unsigned char*>(info));
@@ -145,8 +185,10 @@ int nvmlDeviceGetGpuFabricInfoV(void* device, void* info) {
   std::uint32_t version = 0;
   std::memcpy(&version, bytes + Info::kVersion, sizeof(version));
   if (version != Info::kVersionTag) return header::kErrorArgumentVersionMismatch;
-  Put(bytes, Info::kHealthMask,
-      static_cast<std::uint32_t>(std::atoi(Setting("STAND_IN_NVML_HEALTH").c_str())));
+  const Fields& fields = static_cast<Device*>(device)->fields();
+  PutNumber(
+      bytes, Info::kHealthMask,
+      fields.Number("health", std::strtoull(Setting("STAND_IN_NVML_HEALTH").c_str(), nullptr, 10)));
   return Fill<Info>(device, bytes);
 }
 const char* nvmlErrorString(int code) {
