@@ -1,5 +1,7 @@
 #include "node/dra/rules/resource_slice.h"
 
+#include <algorithm>
+
 #include "pkg/kube/api/resource.h"
 
 namespace dra {
@@ -13,6 +15,7 @@ constexpr std::string_view kTaintEffect = "NoSchedule";
 Value ToJson(const SliceDevice& device, SliceApi api) {
   Value rendered = Value::Object({{"name", device.name}});
   Value body = Value::Object({{"attributes", device.attributes}});
+  if (!device.capacity.members().empty()) body["capacity"] = device.capacity;
   if (device.taint) {
     body["taints"] = Value::Array({Value::Object({{"key", device.taint->key},
                                                   {"value", device.taint->value},
@@ -61,13 +64,14 @@ json::View BodyOf(json::View device, SliceApi api) {
   return api == SliceApi::kV1Beta1 ? device["basic"] : device;
 }
 
-// Returns whether a device has more attributes or taints than the slice wants. REQUIRES: the
-// numbers of devices are equal.
+// Returns whether a device has more attributes, capacities or taints than the slice wants.
+// REQUIRES: the numbers of devices are equal.
 bool HasMore(json::View devices, const ResourceSlice& slice, SliceApi api) {
   for (std::size_t i = 0; i < slice.devices.size(); ++i) {
     const json::View body = BodyOf(devices.at(i), api);
     const SliceDevice& wanted = slice.devices[i];
     if (body["attributes"].size() != wanted.attributes.members().size()) return true;
+    if (body["capacity"].size() != wanted.capacity.members().size()) return true;
     if (body["taints"].size() != (wanted.taint ? 1U : 0U)) return true;
   }
   return false;
@@ -76,6 +80,26 @@ bool HasMore(json::View devices, const ResourceSlice& slice, SliceApi api) {
 }  // namespace
 
 std::string_view NameOf(SliceApi api) { return kube::kDraVersions[static_cast<std::size_t>(api)]; }
+
+base::Result<void> CheckLimits(const ResourceSlice& slice) {
+  const auto has_taint = [](const SliceDevice& device) { return device.taint.has_value(); };
+  const bool is_tainted = std::ranges::any_of(slice.devices, has_taint);
+  const std::size_t most = is_tainted ? kDevicesWithTaintsMax : kDevicesMax;
+  if (slice.devices.size() > most) {
+    return base::Fail(base::ErrorCode::kTooLarge,
+                      "a ResourceSlice may have " + std::to_string(most) +
+                          " devices, the node has " + std::to_string(slice.devices.size()));
+  }
+  for (const SliceDevice& device : slice.devices) {
+    const std::size_t has = device.attributes.members().size() + device.capacity.members().size();
+    if (has <= kAttributesAndCapacitiesMax) continue;
+    return base::Fail(base::ErrorCode::kTooLarge, "device " + device.name + " has " +
+                                                      std::to_string(has) +
+                                                      " attributes and capacities, but may have " +
+                                                      std::to_string(kAttributesAndCapacitiesMax));
+  }
+  return {};
+}
 
 Value Render(const ResourceSlice& slice, SliceApi api) {
   const std::string prefix = "00000-" + slice.driver + "-" + slice.node + "-";

@@ -1,11 +1,13 @@
 // The ResourceSlice in which a driver publishes a node's devices to the scheduler. Pure.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "pkg/base/result.h"
 #include "pkg/json/reader.h"
 #include "pkg/json/value.h"
 
@@ -26,6 +28,9 @@ struct Taint {
 struct SliceDevice {
   std::string name = {};
   json::Value attributes = json::Value::Object();
+  // By name, as the API has them: {"value": "80Gi"}. A quantity must be in the form in which the
+  // server returns it, or the slice would be written again and again. Rendered if not empty.
+  json::Value capacity = json::Value::Object();
   std::optional<Taint> taint = {};  // Empty if the device may be allocated.
 };
 
@@ -35,6 +40,15 @@ struct ResourceSlice {
   std::string node_uid = {};
   std::vector<SliceDevice> devices = {};
 };
+
+// Limits of the API.
+inline constexpr std::size_t kDevicesMax = 128;           // In a slice.
+inline constexpr std::size_t kDevicesWithTaintsMax = 64;  // In a slice of which one has a taint.
+inline constexpr std::size_t kAttributesAndCapacitiesMax = 32;  // Of a device.
+
+// Returns kTooLarge, with the reason, if the server refuses so many devices, attributes or
+// capacities.
+base::Result<void> CheckLimits(const ResourceSlice& slice);
 
 // Returns the object to create. The server generates its name.
 json::Value Render(const ResourceSlice& slice, SliceApi api);
