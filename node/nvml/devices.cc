@@ -1,6 +1,7 @@
 // Reads the GPUs of a machine.
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -19,6 +20,7 @@ using base::Result;
 using Functions = Library::Functions;
 
 constexpr int kCapabilityMax = 999;
+constexpr std::uint64_t kMemoryMax = std::uint64_t{1} << 50U;  // In bytes.
 constexpr int kCudaMax = 999'999;
 constexpr int kCudaMajor = 1000;  // 13020 is 13.2.
 constexpr int kCudaMinor = 10;
@@ -70,6 +72,7 @@ void ReadKind(const Functions& functions, abi::Device device, Questions& ask, Gp
 void ReadMemory(const Functions& functions, abi::Device device, Questions& ask, Gpu& gpu) {
   abi::Memory memory = {};
   if (ask.AskIfAny("memory of a GPU", functions.memory, device, &memory)) {
+    if (memory.total > kMemoryMax) return ask.Fail("NVML gives memory that cannot be right");
     gpu.memory_bytes = memory.total;
   }
   abi::AddressingMode mode = {.version = abi::kAddressingMode1, .value = 0};

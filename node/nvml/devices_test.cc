@@ -124,8 +124,9 @@ TEST_F(NvmlDevices, GpuThatIsLostLater_IsSeen) {
 }
 
 TEST_F(NvmlDevices, AnswersThatCannotBeRight_AreErrorsOfTheGpu) {
-  for (const char* fields : {"uuid=", "uuid=GPU-\xff", "uuid=GPU_0", "uuid=GPU-$(x)", "minor=4096",
-                             "minor=4294967295", "cc=-1.0", "cc=9.4000"}) {
+  for (const char* fields :
+       {"uuid=", "uuid=GPU-\xff", "uuid=GPU_0", "uuid=GPU-$(x)", "minor=4096", "minor=4294967295",
+        "cc=-1.0", "cc=9.4000", "memory=0xffffffffffffffff"}) {
     const Gpu gpu = GpuOf(fields);
     ASSERT_TRUE(gpu.error) << fields;
     EXPECT_EQ(gpu.error->code, 0) << fields;

@@ -107,6 +107,7 @@ allow_in() {
 layers() {
   local core=controller/compute_domain plugin=node/plugin
   local values='(base|json|kube/api)/'
+  local -a inventory=(node/gpu/inventory/{device_name,inventory,quantity}.{h,cc})
   local -a others deciders=($core/{model,rules,status,plan} controller/{daemon_set,resource_claim_template})
   allow_in 'what decides sees of pkg only base and values (json, kube/api)' pkg "$values" "${deciders[@]}"
   forbid_in 'what decides sees of controller only api, itself and renderers' \
@@ -129,6 +130,11 @@ layers() {
     '#include "(controller|node/(daemon|imex|nvml|plugin))/|[Cc]hannel|[Cc]ompute.?[Dd]omain|\<[Gg][Pp][Uu]' node/dra
   allow_in 'what any driver decides sees only values' pkg "$values" node/dra/rules
   allow_in "the rules of any driver include rules" node/dra 'rules/' node/dra/rules
+  allow_in "NVIDIA's library is for any driver" node 'nvml/' node/nvml
+  allow_in 'the driver of GPUs includes what is for any driver' node '(cdi|dra|gpu|nvml)/' node/gpu
+  forbid_in 'the driver of GPUs knows no ComputeDomain' '#include "controller/' node/gpu node/nvml
+  allow_in 'the inventory of GPUs sees only values' pkg "$values" "${inventory[@]}"
+  allow_in 'the inventory of GPUs sees only values' node '(dra/rules|gpu/inventory|nvml/(fabric|gpu)\.h)' "${inventory[@]}"
   allow_in "the plugin's rules include rules" $plugin 'rules/' $plugin/rules
   allow_in "the plugin's host includes rules" $plugin '(host|rules)/' $plugin/host
   allow_in "the plugin's api includes rules" $plugin '(api|rules)/' $plugin/api
@@ -478,7 +484,7 @@ layers_need() {
   layers_of || fail 'layers: a tree that is right is refused'
   for path in controller/compute_domain/{model,rules,rules/membership,status,status/conditions,status/explanation,plan,requests,cache,pass} \
     controller/{daemon_set,resource_claim_template} node/imex node/daemon/main.cc \
-    node/dra node/dra/rules node/plugin/{rules,host,api,loop,preflight,process}; do
+    node/dra node/dra/rules node/gpu node/nvml node/plugin/{rules,host,api,loop,preflight,process}; do
     mv "$scratch/$path" "$scratch/away"
     if layers_of >/dev/null 2>&1; then fail "layers: $path does not exist, not noticed"; fi
     mv "$scratch/away" "$scratch/$path"
@@ -538,6 +544,9 @@ includes_finds() {
   expect_red layers node/dra/api/a.cc '// A GPU.\n'
   expect_red layers node/dra/rules/a.cc 'constexpr int kChannels = 2;\n'
   expect_arrows_red layers node/dra/rules/a.cc node/dra/api/a.h "${impure[@]}"
+  expect_arrows_red layers node/nvml/a.cc controller/api/names.h node/{cdi,daemon,dra/rules,gpu,imex,kubelet,plugin/rules}/a.h
+  expect_arrows_red layers node/gpu/a.cc controller/api/names.h node/{daemon,imex,kubelet,plugin/rules}/a.h
+  expect_arrows_red layers node/gpu/inventory/inventory.cc node/{cdi,gpu}/a.h node/nvml/library.h "${impure[@]}"
   expect_arrows_red layers $plugin/rules/a.cc $plugin/{api,host,loop,preflight,process}/a.h $plugin/settings.h
   expect_arrows_red layers $plugin/host/a.cc $plugin/{api,loop,preflight,process}/a.h $plugin/settings.h
   expect_arrows_red layers $plugin/api/a.cc $plugin/{host,loop,preflight,process}/a.h $plugin/settings.h
