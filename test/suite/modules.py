@@ -77,6 +77,7 @@ MODULES = [
     *of_pytest("e2e", 3, "backup crds examples pages waiting", r"docs/|crds/|examples/|test/e2e/(pages|waiting)\.py"),
     *of_pytest("e2e", 3, "maintenance", r"docs/maintenance\.md|test/e2e/pages\.py"),
     *of_pytest("e2e", 3, "hardware_report", r"test/hardware|docs/hardware-report\.md"),
+    *of_pytest("e2e", 3, "nvml_bindings", r"node/nvml/|test/cluster/stubs/nvml/"),
     *of_pytest("e2e", 3, "cdi_specs known_fields", r"node/cdi|test/fixtures/known_fields|test/simulation/apiserver"),
     Module("e2e: control plane", 3, r"test/cluster/controlplane/"),
     Module("image: rules and alerts", 3, r"manifests/monitoring|controller/process/metrics|test/packaging/monitoring"),

@@ -1,5 +1,6 @@
 # What is built with Go once and kept outside of the tree. Sourced by each build.sh, with `set -euo pipefail`, `here` (the folder
-# of its go.mod) and `name` (its own, for messages); `modfile`, if another file than that go.mod says the versions.
+# of its go.mod) and `name` (its own, for messages); `modfile`, if another file than that go.mod says the versions; `cgo=1`, if a
+# package needs a C compiler.
 # shellcheck shell=bash disable=SC2154
 
 # shellcheck source=quietly.sh
@@ -112,6 +113,6 @@ in_module() {
   shift
   (
     cd -- "$here" || exit
-    GOOS='' GOARCH='' GOWORK=off CGO_ENABLED=0 GOGC=400 GOMEMLIMIT=1GiB go "$1" -modfile="$modfile" -mod=readonly "${go_options[@]}" "${@:2}" >"$output" {lock}>&-
+    GOOS='' GOARCH='' GOWORK=off CGO_ENABLED=${cgo:-0} GOGC=400 GOMEMLIMIT=1GiB go "$1" -modfile="$modfile" -mod=readonly "${go_options[@]}" "${@:2}" >"$output" {lock}>&-
   )
 }
