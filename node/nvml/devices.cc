@@ -1,12 +1,11 @@
-// Reads the GPUs of a machine.
+#include "node/nvml/devices.h"
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
 #include <utility>
 
-#include "node/nvml/functions.h"
-#include "node/nvml/library.h"
 #include "node/nvml/mig.h"
 #include "node/nvml/names.h"
 #include "node/nvml/questions.h"
@@ -125,15 +124,13 @@ int CudaVersion(const Functions& functions) {
 
 }  // namespace
 
-Result<Machine> Library::ReadMachine() const {
-  Machine machine = {.driver_version = TRY(DriverVersion())};
-  const int cuda = CudaVersion(*functions_);
-  machine.cuda_major = cuda / kCudaMajor;
-  machine.cuda_minor = cuda % kCudaMajor / kCudaMinor;
+Result<Machine> ReadGpus(const Library::Functions& functions) {
+  const int cuda = CudaVersion(functions);
+  Machine machine = {.cuda_major = cuda / kCudaMajor, .cuda_minor = cuda % kCudaMajor / kCudaMinor};
   unsigned count = 0;
-  TRY(functions_->Check("number of GPUs", functions_->count(&count)));
+  TRY(functions.Check("number of GPUs", functions.count(&count)));
   for (unsigned i = 0; i < std::min(count, kGpusMax); ++i) {
-    Gpu gpu = ReadGpu(*functions_, i);
+    Gpu gpu = ReadGpu(functions, i);
     if (!IsDisplay(gpu.name)) machine.gpus.push_back(std::move(gpu));
   }
   return machine;

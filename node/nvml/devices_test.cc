@@ -11,7 +11,7 @@ namespace nvml {
 namespace {
 
 class NvmlDevices : public testing::Test {
- protected:
+ public:
   NvmlDevices() {
     std::string folder = (std::filesystem::temp_directory_path() / "nvml_test.XXXXXX").string();
     if (::mkdtemp(folder.data()) != nullptr) folder_ = folder;
@@ -23,6 +23,7 @@ class NvmlDevices : public testing::Test {
     std::filesystem::remove_all(folder_, ignored);
   }
 
+ protected:
   // Replaces the file, so that the stand-in sees another one.
   void Write(const std::string& text) const {
     std::ofstream(folder_ + "/next", std::ios::binary) << text;

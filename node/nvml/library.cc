@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "node/nvml/abi.h"
+#include "node/nvml/devices.h"
 #include "node/nvml/functions.h"
 #include "node/nvml/gpu.h"
 #include "pkg/base/find.h"
@@ -72,6 +73,13 @@ Result<std::vector<Fabric>> Library::Fabrics() const {
     fabrics.push_back(fabric);
   }
   return fabrics;
+}
+
+Result<Machine> Library::ReadMachine() const {
+  std::string version = TRY(DriverVersion());
+  Machine machine = TRY(ReadGpus(*functions_));
+  machine.driver_version = std::move(version);
+  return machine;
 }
 
 std::string Under(const std::string& root, const std::string& path) {

@@ -7,7 +7,7 @@
 namespace nvml {
 namespace {
 
-constexpr std::uint64_t kMib = 1024 * 1024;
+constexpr std::uint64_t kMib = std::uint64_t{1} << 20U;
 constexpr std::uint64_t kH100 = 81559 * kMib;
 constexpr std::uint64_t kA100 = 40960 * kMib;
 

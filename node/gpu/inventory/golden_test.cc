@@ -14,7 +14,7 @@ namespace gpu {
 namespace {
 
 class GpuGolden : public testing::Test {
- protected:
+ public:
   GpuGolden() {
     std::string folder = (std::filesystem::temp_directory_path() / "golden_test.XXXXXX").string();
     if (::mkdtemp(folder.data()) != nullptr) folder_ = folder;
@@ -26,6 +26,7 @@ class GpuGolden : public testing::Test {
     std::filesystem::remove_all(folder_, ignored);
   }
 
+ protected:
   // Returns the devices of the slice, a JSON object each.
   std::vector<std::string> Published(const std::string& machine,
                                      const std::map<std::string, PciPlace>& places) const {

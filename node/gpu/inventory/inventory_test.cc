@@ -34,6 +34,7 @@ nvml::Machine MachineWith(std::vector<nvml::Gpu> gpus) {
 
 std::vector<std::string> NamesOf(const Inventory& inventory) {
   std::vector<std::string> names;
+  names.reserve(inventory.devices.size());
   for (const GpuDevice& device : inventory.devices) names.push_back(device.name);
   return names;
 }

@@ -12,7 +12,7 @@ namespace {
 namespace fs = std::filesystem;
 
 class PciPlaceTest : public testing::Test {
- protected:
+ public:
   PciPlaceTest() {
     std::string folder = (fs::temp_directory_path() / "pci_test.XXXXXX").string();
     if (::mkdtemp(folder.data()) != nullptr) sysfs_ = folder;
@@ -22,6 +22,8 @@ class PciPlaceTest : public testing::Test {
     std::error_code ignored;
     fs::remove_all(sysfs_, ignored);
   }
+
+ protected:
   // Adds a device in the folder `parent` of sysfs, with a link as the kernel makes it.
   void Add(const std::string& parent, const std::string& address, const std::string& numa) const {
     const std::string path = parent + "/" + address;

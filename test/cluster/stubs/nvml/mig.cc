@@ -10,7 +10,7 @@
 namespace {
 
 namespace header = nvml_header;
-using stand_in::Device, stand_in::Fields, stand_in::Put, stand_in::PutNumber;
+using stand_in::Device, stand_in::Fields, stand_in::Put, stand_in::PutHandle, stand_in::PutNumber;
 
 // As the library passes its handles: structures with one pointer, whose object is a Device here.
 struct GpuInstance {
@@ -77,7 +77,7 @@ int nvmlDeviceGetGpuInstanceById(void* device, unsigned id, GpuInstance* found) 
 int nvmlGpuInstanceGetInfo(GpuInstance instance, void* info) {
   using Info = header::GpuInstanceInfo;
   const Fields& fields = *InstanceOf(instance.handle);
-  Put(info, Info::kDevice, instance.handle);
+  PutHandle(info, Info::kDevice, instance.handle);
   PutNumber(info, Info::kId, fields.Number("gi", 0));
   PutNumber(info, Info::kProfileId, fields.Number("profile", 0));
   PutNumber(info, Info::kPlacementStart, fields.Number("start", 0));
@@ -121,7 +121,7 @@ int nvmlComputeInstanceGetInfo_v2(ComputeInstance instance, void* info) {
   using Info = header::ComputeInstanceInfo;
   const Fields& fields = *InstanceOf(instance.handle);
   std::memset(info, 0, Info::kSize);
-  Put(info, Info::kDevice, instance.handle);
+  PutHandle(info, Info::kDevice, instance.handle);
   PutNumber(info, Info::kId, fields.Number("ci", 0));
   PutNumber(info, Info::kProfileId, 100 + fields.Number("compute", 1));
   PutNumber(info, Info::kPlacementSize, fields.Number("compute", 1));

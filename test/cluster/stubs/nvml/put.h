@@ -18,4 +18,8 @@ inline void PutNumber(void* info, std::size_t offset, std::uint64_t value) {
   Put(info, offset, static_cast<std::uint32_t>(value));
 }
 
+inline void PutHandle(void* info, std::size_t offset, void* handle) {
+  Put(info, offset, reinterpret_cast<std::uintptr_t>(handle));
+}
+
 }  // namespace stand_in

@@ -4,7 +4,6 @@
 
 #include <cstdlib>
 #include <fstream>
-#include <memory>
 #include <sstream>
 #include <tuple>
 #include <utility>
@@ -27,9 +26,8 @@ struct World {
 using FileState = std::tuple<std::string, std::int64_t, std::int64_t, std::uint64_t, std::int64_t>;
 
 struct State {
-  World* now = nullptr;
-  // Handles of an older world stay valid, as handles of a lost GPU do.
-  std::deque<std::unique_ptr<World>> worlds = {};
+  // The last one is the present one. Handles of older ones stay valid, as those of a lost GPU do.
+  std::deque<World> worlds = {};
   FileState file = {};
 };
 
@@ -37,6 +35,8 @@ State& TheState() {
   static State state;
   return state;
 }
+
+World& Now() { return TheState().worlds.back(); }
 
 FileState StateOf(const std::string& path) {
   struct stat info = {};
@@ -70,13 +70,13 @@ void ReadFile(const std::string& path, World& world) {
     std::istringstream words(line);
     std::string kind;
     if (!(words >> kind) || kind[0] == '#') continue;
-    Fields fields(FieldsIn(words));
-    if (kind == "driver") world.driver = std::move(fields);
-    if (kind == "gpu") AddGpu(world, std::move(fields));
+    const Fields fields(FieldsIn(words));
+    if (kind == "driver") world.driver = fields;
+    if (kind == "gpu") AddGpu(world, fields);
     if (world.gpus.empty()) continue;
     Gpu& gpu = world.gpus.back();
-    if (kind == "profile") gpu.profiles.push_back(std::move(fields));
-    if (kind == "instance") gpu.instances.push_back({.fields = std::move(fields), .gpu = &gpu});
+    if (kind == "profile") gpu.profiles.push_back(fields);
+    if (kind == "instance") gpu.instances.push_back({.fields = fields, .gpu = &gpu});
   }
 }
 
@@ -122,37 +122,34 @@ void Read(bool is_start) {
   const std::string path = Setting("STAND_IN_NVML_FILE");
   const FileState file = path.empty() ? FileState() : StateOf(path);
   // The environment counts when the library is started, as it always did.
-  if (state.now != nullptr && (path.empty() ? !is_start : file == state.file)) return;
-  auto world = std::make_unique<World>();
+  if (!state.worlds.empty() && (path.empty() ? !is_start : file == state.file)) return;
+  World& world = state.worlds.emplace_back();
+  state.file = file;
   if (path.empty()) {
-    ReadEnvironment(*world);
+    ReadEnvironment(world);
   } else {
-    ReadFile(path, *world);
+    ReadFile(path, world);
   }
-  for (Gpu& gpu : world->gpus) world->handles.push_back({.gpu = &gpu});
-  for (Gpu& gpu : world->gpus) {
+  for (Gpu& gpu : world.gpus) world.handles.push_back({.gpu = &gpu});
+  for (Gpu& gpu : world.gpus) {
     for (Instance& instance : gpu.instances) {
-      instance.gpu = &gpu;
-      world->handles.push_back({.gpu = &gpu, .instance = &instance});
+      world.handles.push_back({.gpu = &gpu, .instance = &instance});
     }
   }
-  state.file = file;
-  state.now = world.get();
-  state.worlds.push_back(std::move(world));
 }
 
-const Fields& Driver() { return TheState().now->driver; }
+const Fields& Driver() { return Now().driver; }
 
-std::size_t GpuCount() { return TheState().now->gpus.size(); }
+std::size_t GpuCount() { return Now().gpus.size(); }
 
 Device* HandleOf(std::size_t index) {
-  World& world = *TheState().now;
+  World& world = Now();
   return index < world.gpus.size() ? &world.handles[index] : nullptr;
 }
 
 Device* HandleOf(const Device& gpu, unsigned index) {
-  for (const auto& world : TheState().worlds) {
-    for (Device& handle : world->handles) {
+  for (World& world : TheState().worlds) {
+    for (Device& handle : world.handles) {
       if (handle.gpu == gpu.gpu && handle.instance != nullptr &&
           handle.instance->fields.Number("index", 0) == index) {
         return &handle;
