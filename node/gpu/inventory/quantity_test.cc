@@ -5,7 +5,7 @@
 namespace gpu {
 namespace {
 
-// As resource.NewQuantity(n, resource.BinarySI) of Kubernetes prints them.
+// As Kubernetes prints what it has read of resource.NewQuantity(n, resource.BinarySI).
 TEST(Quantity, IsWrittenAsTheServerWritesIt) {
   EXPECT_EQ(QuantityOf(0), "0");
   EXPECT_EQ(QuantityOf(1), "1");
@@ -14,7 +14,9 @@ TEST(Quantity, IsWrittenAsTheServerWritesIt) {
   EXPECT_EQ(QuantityOf(1023), "1023");
   EXPECT_EQ(QuantityOf(1024), "1Ki");
   EXPECT_EQ(QuantityOf(1025), "1025");
-  EXPECT_EQ(QuantityOf(2000), "2000");
+  EXPECT_EQ(QuantityOf(2000), "2k");
+  EXPECT_EQ(QuantityOf(1001000), "1001k");
+  EXPECT_EQ(QuantityOf(3125000), "3125k");
   EXPECT_EQ(QuantityOf(85520809984), "81559Mi");
   EXPECT_EQ(QuantityOf(42949672960), "40Gi");
   EXPECT_EQ(QuantityOf(85520809985), "85520809985");
