@@ -20,7 +20,7 @@ namespace {
 
 using base::FailedTo, base::Result;
 
-constexpr std::string_view kClaimPrefix = "k8s.compute-domain.nvidia.com-claim_";
+constexpr std::string_view kClaim = "-claim_";  // Follows the vendor.
 constexpr std::string_view kSuffix = ".yaml";
 // Runtimes ignore this suffix: they read files that end in .yaml or .json.
 constexpr std::string_view kHalf = ".cdom-half";
@@ -52,13 +52,9 @@ Result<void> SyncFolder(const std::string& folder) {
 
 }  // namespace
 
-bool IsBaseDevice(std::string_view name) {
-  return name.starts_with(kBaseKind) && name.substr(kBaseKind.size()).starts_with('=');
-}
-
-std::string ClaimFile(std::string_view uid) {
+std::string ClaimFile(std::string_view vendor, std::string_view uid) {
   CHECK(IsFileSafe(uid));
-  return std::string(kClaimPrefix).append(uid).append(kSuffix);
+  return std::string(vendor).append(kClaim).append(uid).append(kSuffix);
 }
 
 bool IsFileSafe(std::string_view uid) {
@@ -106,12 +102,13 @@ Result<std::vector<std::string>> NamesIn(const std::string& folder) {
   return names;
 }
 
-Result<std::vector<std::string>> ClaimsIn(const std::string& folder) {
+Result<std::vector<std::string>> ClaimsIn(const std::string& folder, std::string_view vendor) {
+  const std::string prefix = std::string(vendor).append(kClaim);
   std::vector<std::string> uids;
   for (const std::string& file : TRY(NamesIn(folder))) {
     std::string_view uid = file;
-    if (!uid.starts_with(kClaimPrefix) || !uid.ends_with(kSuffix)) continue;
-    uid.remove_prefix(kClaimPrefix.size());
+    if (!uid.starts_with(prefix) || !uid.ends_with(kSuffix)) continue;
+    uid.remove_prefix(prefix.size());
     uid.remove_suffix(kSuffix.size());
     if (IsFileSafe(uid)) uids.emplace_back(uid);
   }
@@ -126,8 +123,9 @@ Result<void> RemoveHalves(const std::string& folder) {
   return {};
 }
 
-Result<std::optional<Spec>> ReadClaim(const std::string& folder, std::string_view uid) {
-  const std::string path = folder + "/" + ClaimFile(uid);
+Result<std::optional<Spec>> ReadClaim(const std::string& folder, std::string_view vendor,
+                                      std::string_view uid) {
+  const std::string path = folder + "/" + ClaimFile(vendor, uid);
   const auto text = base::ReadFile(path, kBytesMax);
   if (!text && text.error().code == base::ErrorCode::kNotFound) return std::optional<Spec>();
   if (!text) return tl::unexpected(text.error());

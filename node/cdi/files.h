@@ -1,6 +1,7 @@
-// This driver's files in the folder of CDI specs.
+// A driver's files in the folder of CDI specs.
 //
-// Container runtimes read that folder. Every error message names the path and the cause.
+// A driver's claims are specs of the kind "<vendor>/claim". Container runtimes read that folder.
+// Every error message names the path and the cause.
 #pragma once
 
 #include <optional>
@@ -13,14 +14,8 @@
 
 namespace cdi {
 
-inline constexpr std::string_view kBaseKind = "k8s.compute-domain.nvidia.com/device";
-inline constexpr std::string_view kClaimKind = "k8s.compute-domain.nvidia.com/claim";
-inline constexpr std::string_view kBaseFile = "k8s.compute-domain.nvidia.com-device_base.yaml";
-
-// Returns whether the name of a CDI device is one of NVIDIA's driver, whose file is kBaseFile.
-bool IsBaseDevice(std::string_view name);
 // Returns the name of a claim's file. REQUIRES: IsFileSafe(uid).
-std::string ClaimFile(std::string_view uid);
+std::string ClaimFile(std::string_view vendor, std::string_view uid);
 // Returns whether `uid` may be part of a path: letters, digits and dashes, at most 64.
 bool IsFileSafe(std::string_view uid);
 
@@ -36,12 +31,14 @@ base::Result<void> Remove(const std::string& folder, const std::string& file);
 // kTooLarge if there are more than 100,000.
 base::Result<std::vector<std::string>> NamesIn(const std::string& folder);
 
-// Returns the UIDs of the claims that have a file, sorted. Empty if the folder does not exist.
-base::Result<std::vector<std::string>> ClaimsIn(const std::string& folder);
+// Returns the UIDs of the vendor's claims that have a file, sorted. Empty if the folder does not
+// exist.
+base::Result<std::vector<std::string>> ClaimsIn(const std::string& folder, std::string_view vendor);
 // Removes the temporary files of interrupted writes.
 base::Result<void> RemoveHalves(const std::string& folder);
 
 // Returns a claim's spec. Empty if it has no file. Returns kInvalid if the file is not a spec.
-base::Result<std::optional<Spec>> ReadClaim(const std::string& folder, std::string_view uid);
+base::Result<std::optional<Spec>> ReadClaim(const std::string& folder, std::string_view vendor,
+                                            std::string_view uid);
 
 }  // namespace cdi

@@ -15,6 +15,7 @@ namespace cdi {
 namespace {
 
 using Uids = std::vector<std::string>;
+constexpr const char* kVendor = "k8s.compute-domain.nvidia.com";
 
 class CdiFiles : public testing::Test {
  protected:
@@ -42,12 +43,12 @@ class CdiFiles : public testing::Test {
   std::string folder_ = {};
 };
 
-const Spec kSpec = {.kind = std::string(kClaimKind),
+const Spec kSpec = {.kind = std::string(kVendor) + "/claim",
                     .devices = {{.name = "u-daemon-0", .edits = {.env = {"A=b"}}}}};
 
 TEST_F(CdiFiles, AClaimsSpecIsReadAsItWasWritten) {
-  ASSERT_TRUE(ReplaceFile(folder_, ClaimFile("u"), Render(kSpec)));
-  EXPECT_EQ(ReadClaim(folder_, "u").value(), kSpec);
+  ASSERT_TRUE(ReplaceFile(folder_, ClaimFile(kVendor, "u"), Render(kSpec)));
+  EXPECT_EQ(ReadClaim(folder_, kVendor, "u").value(), kSpec);
   EXPECT_EQ(Names(), Uids{"k8s.compute-domain.nvidia.com-claim_u.yaml"});
 }
 
@@ -96,20 +97,20 @@ TEST_F(CdiFiles, OneThatIsGoneIsRemoved) {
 }
 
 TEST_F(CdiFiles, H7_ClaimsAreFoundByTheirFiles) {
-  Put(ClaimFile("b"), "");
-  Put(ClaimFile("a"), "");
-  Put(std::string(kBaseFile), "");
+  Put(ClaimFile(kVendor, "b"), "");
+  Put(ClaimFile(kVendor, "a"), "");
+  Put(std::string(kVendor) + "-device_base.yaml", "");
   Put("k8s.compute-domain.nvidia.com-claim_a b.yaml", "");
   Put("k8s.compute-domain.nvidia.com-claim_.yaml", "");
   Put("k8s.gpu.nvidia.com-claim_c.yaml", "");
-  EXPECT_EQ(ClaimsIn(folder_), (Uids{"a", "b"}));
-  EXPECT_EQ(ClaimsIn(folder_ + "/gone"), Uids());
+  EXPECT_EQ(ClaimsIn(folder_, kVendor), (Uids{"a", "b"}));
+  EXPECT_EQ(ClaimsIn(folder_ + "/gone", kVendor), Uids());
 }
 
 TEST_F(CdiFiles, OneThatIsNotThereIsNoneAndOneThatIsTornIsAnError) {
-  EXPECT_EQ(ReadClaim(folder_, "u").value(), std::nullopt);
-  Put(ClaimFile("u"), "{");
-  EXPECT_EQ(ReadClaim(folder_, "u").error().code, base::ErrorCode::kInvalid);
+  EXPECT_EQ(ReadClaim(folder_, kVendor, "u").value(), std::nullopt);
+  Put(ClaimFile(kVendor, "u"), "{");
+  EXPECT_EQ(ReadClaim(folder_, kVendor, "u").error().code, base::ErrorCode::kInvalid);
 }
 
 TEST_F(CdiFiles, H1_AUidThatIsAPathNamesNoFile) {

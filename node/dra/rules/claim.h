@@ -1,6 +1,7 @@
 // The part of a ResourceClaim that a plugin needs. Pure.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <string_view>
 
@@ -8,6 +9,10 @@
 #include "pkg/base/result.h"
 
 namespace dra {
+
+// The kubelet times out after 45 s, and its error has no reason. So every call is answered earlier,
+// with the reason for the wait.
+inline constexpr std::chrono::seconds kAnswerAfter{40};
 
 // `Wanted` is as in ClaimStatus.
 template <typename Wanted>

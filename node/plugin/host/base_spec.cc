@@ -12,6 +12,7 @@
 
 #include "node/cdi/files.h"
 #include "node/nvml/library.h"
+#include "node/plugin/rules/cdi_names.h"
 #include "pkg/base/find.h"
 
 namespace plugin {
@@ -205,7 +206,7 @@ std::vector<std::string> FindGpus(const std::string& root) {
 
 cdi::Spec BaseSpec(const DriverFiles& files, const BaseSpecOptions& options) {
   const std::string root = options.host_root == "/" ? "" : options.host_root;
-  cdi::Spec spec = {.kind = std::string(cdi::kBaseKind)};
+  cdi::Spec spec = {.kind = std::string(kBaseKind)};
   // A runtime refuses a device without any edits of its own.
   spec.devices.push_back(
       {.name = "all", .edits = {.env = {"NVIDIA_VISIBLE_DEVICES=void"}, .nodes = files.devices}});

@@ -1,22 +1,16 @@
 // The plugin's folder, and the folder of CDI specs.
 #pragma once
 
-#include <sys/stat.h>
-
-#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "node/dra/host/file_claim_disk.h"
 #include "node/plugin/host/node_disk.h"
-#include "pkg/base/open_file.h"
+#include "node/plugin/rules/cdi_names.h"
 #include "pkg/base/result.h"
 
 namespace plugin {
-
-// A larger checkpoint is unreadable. One of cdom has twice kStatusesMax at most: claims that are
-// prepared are in it twice. The reference driver's has all of each claim's status.
-inline constexpr std::size_t kCheckpointBytesMax = std::size_t{32} << 20U;
 
 struct DiskPaths {
   std::string folder = {};  // The plugin's.
@@ -25,21 +19,15 @@ struct DiskPaths {
 };
 
 // Does not follow links in a domain's folder.
-class FileDisk final : public NodeDisk {
+class FileDisk final : public dra::FileClaimDisk, public NodeDisk {
  public:
   // REQUIRES: the folders exist.
-  explicit FileDisk(DiskPaths paths) : paths_(std::move(paths)) {}
+  explicit FileDisk(DiskPaths paths)
+      : FileClaimDisk({.folder = paths.folder,
+                       .cdi_folder = paths.cdi_folder,
+                       .cdi_vendor = std::string(kCdiVendor)}),
+        paths_(std::move(paths)) {}
 
-  base::Result<void> Lock() override;
-  void Unlock() override { lock_.reset(); }
-  base::Result<std::optional<CheckpointText>> ReadCheckpoint() override;
-  base::Result<void> WriteCheckpoint(const std::string& text) override;
-  void KeepDamaged(const std::string& text) override;
-  base::Result<std::vector<std::string>> Specs() const override;
-  bool HasSpec(const std::string& uid) const override;
-  base::Result<std::optional<cdi::Spec>> ReadSpec(const std::string& uid) const override;
-  base::Result<void> WriteSpec(const std::string& uid, const cdi::Spec& spec) override;
-  base::Result<void> RemoveSpec(const std::string& uid) override;
   std::optional<std::string> ReadDriverSpec() const override;
   base::Result<void> WriteDriverSpec(const std::string& text) override;
   base::Result<std::vector<std::string>> Folders() const override;
@@ -51,16 +39,6 @@ class FileDisk final : public NodeDisk {
   std::string PathOf(const std::string& domain) const;
 
   const DiskPaths paths_;
-  // stat() of the checkpoint when it was last read or written. Empty before that.
-  std::optional<struct ::stat> read_ = {};
-  std::optional<base::OpenFile> lock_ = {};
 };
-
-// Creates the folder and its parents.
-base::Result<void> MakeFolders(const std::string& folder);
-
-// Copies the program into the plugin's folder, where the host can run it, and returns the path of
-// the copy. Returns kNotFound if there is no such program.
-base::Result<std::string> CopyProgram(const std::string& folder, const std::string& program);
 
 }  // namespace plugin

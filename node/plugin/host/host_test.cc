@@ -10,14 +10,17 @@
 #include <fstream>
 
 #include "node/cdi/files.h"
+#include "node/dra/host/checkpoint_file.h"
 #include "node/plugin/host/base_spec.h"
-#include "node/plugin/host/checkpoint_file.h"
 #include "node/plugin/host/file_disk.h"
+#include "node/plugin/rules/checkpoint.h"
 #include "pkg/base/file.h"
 #include "test/fixtures/in_folder.h"
 
 namespace plugin {
 namespace {
+
+using CheckpointFile = dra::CheckpointFile<CheckpointClaim>;
 
 namespace fs = std::filesystem;
 using base::ErrorCode;
@@ -307,10 +310,10 @@ TEST_F(OnANode, ATemplateThatIsMissingIsSaidWithItsFlag) {
 TEST_F(OnANode, AProgramIsCopiedSoThatTheHostCanRunIt) {
   Put("in/hook", "program");
   fs::create_directories(Path("out"));
-  EXPECT_EQ(CopyProgram(Path("out"), Path("in/hook")).value(), Path("out/hook"));
+  EXPECT_EQ(dra::CopyProgram(Path("out"), Path("in/hook")).value(), Path("out/hook"));
   EXPECT_EQ(Content("out/hook"), "program");
   EXPECT_EQ(::access(Path("out/hook").c_str(), X_OK), 0);
-  const auto none = CopyProgram(Path("out"), Path("in/none"));
+  const auto none = dra::CopyProgram(Path("out"), Path("in/none"));
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code, ErrorCode::kNotFound);
 }
@@ -388,12 +391,12 @@ TEST_F(OnANode, REV4_Y2_FileWithADamagedEntry_IsCopied) {
   ASSERT_TRUE(checkpoint_file.Lock());
   EXPECT_EQ(checkpoint_file.resumed().from, Resumed::From::kThisBoot);
   ASSERT_TRUE(checkpoint_file.Save(checkpoint_file.checkpoint()));
-  EXPECT_EQ(Content(std::string(kCopyOfDamaged)), text);
+  EXPECT_EQ(Content(std::string(dra::kCopyOfDamaged)), text);
   EXPECT_NE(Content("checkpoint.json"), text);
 }
 
 TEST_F(OnANode, REV4_Y3_FileThatIsTooLarge_IsUnreadable) {
-  Put("checkpoint.json", std::string(kCheckpointBytesMax + 1, ' '));
+  Put("checkpoint.json", std::string(dra::kCheckpointBytesMax + 1, ' '));
   CheckpointFile checkpoint_file(disk_, "boot");
   ASSERT_TRUE(checkpoint_file.Lock()) << "else the plugin would end again and again";
   EXPECT_EQ(checkpoint_file.resumed().from, Resumed::From::kUnreadable);

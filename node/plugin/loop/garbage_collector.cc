@@ -16,9 +16,6 @@ constexpr std::chrono::minutes kPeriod{10};
 constexpr std::chrono::seconds kSoon{1};
 constexpr std::chrono::seconds kRetry{5};
 constexpr std::chrono::milliseconds kLockPause{50};
-// A container may outlive its claim, if the pod was deleted by force. The kubelet ends it, and then
-// unprepares the claim.
-constexpr std::chrono::minutes kMissingFor{1};
 
 // Permission to list claims of all tenants is granted only while a checkpoint is unreadable.
 base::Error WithAdvice(base::Error error, const std::string& ns) {
@@ -33,6 +30,18 @@ base::Error WithAdvice(base::Error error, const std::string& ns) {
 }
 
 }  // namespace
+
+GarbageCollector::GarbageCollector(PluginState& state, TakeBack take_back)
+    : state_(state),
+      look_ups_(state.clock, state.logger,
+                {.state = [&state](const std::string& uid) -> std::optional<ClaimState> {
+                   const auto& claims = state.checkpoint_file.checkpoint().claims;
+                   const auto it = claims.find(uid);
+                   if (it == claims.end()) return {};
+                   return it->second.state;
+                 },
+                 .take_back = std::move(take_back),
+                 .look_again = [this](TimePoint time) { next_ = std::min(next_, time); }}) {}
 
 void GarbageCollector::CheckForGarbage() {
   if (!MayBegin()) return;
@@ -90,7 +99,7 @@ TimePoint GarbageCollector::Turn() {
 }
 
 Result<NodeResidue> GarbageCollector::FindResidue() const {
-  NodeResidue residue = {.specs = TRY(state_.disk.Specs()),
+  NodeResidue residue = {.specs = TRY(state_.claim_disk.Specs()),
                          .folders = TRY(state_.disk.Folders()),
                          .node_domain = state_.node.node()->domain,
                          .now = state_.clock.Wall()};
@@ -150,7 +159,12 @@ void GarbageCollector::CollectGarbage(std::set<std::string> domains_gone) {
   state_.checkpoint_file.Unlock();
   if (!done) TryLater(done.error());
   if (garbage.has_aborted) CollectSoon(state_.clock.Now() + kAbortedFor + kSoon);
-  for (const std::string& uid : garbage.look_up) LookUpClaim(uid);
+  const auto& claims = state_.checkpoint_file.checkpoint().claims;
+  for (const std::string& uid : garbage.look_up) {
+    const auto it = claims.find(uid);
+    if (it == claims.end() || it->second.ns.empty()) continue;
+    look_ups_.LookUp(*state_.api, {.ns = it->second.ns, .uid = uid, .name = it->second.name});
+  }
   if (!garbage.relabel.empty()) return PutLabelBack(garbage.relabel);
   if (!garbage.unlabel) return;
   const std::string domain = residue->node_domain;
@@ -178,7 +192,7 @@ void GarbageCollector::PutLabelBack(const std::string& domain) {
 
 Result<void> GarbageCollector::Remove(const GarbagePlan& garbage) {
   for (const std::string& uid : garbage.remove_specs) {
-    TRY(state_.disk.RemoveSpec(uid));
+    TRY(state_.claim_disk.RemoveSpec(uid));
     state_.logger.Info("Deleted a CDI file of a claim that is not prepared", {{"uid", uid}});
   }
   for (const std::string& domain : garbage.remove_folders) {
@@ -189,42 +203,6 @@ Result<void> GarbageCollector::Remove(const GarbagePlan& garbage) {
   Checkpoint next = state_.checkpoint_file.checkpoint();
   for (const std::string& uid : garbage.forget) next.claims.erase(uid);
   return state_.Save(std::move(next));
-}
-
-void GarbageCollector::LookUpClaim(const std::string& uid) {
-  const auto it = state_.checkpoint_file.checkpoint().claims.find(uid);
-  if (it == state_.checkpoint_file.checkpoint().claims.end() || it->second.ns.empty()) return;
-  const kubelet::ClaimName claim = {.ns = it->second.ns, .uid = uid, .name = it->second.name};
-  const dra::SliceApi version = state_.api->dra_version();
-  state_.api->Enqueue(PluginApi::Queue::kReads, [this, claim, version](http::Transport& transport) {
-    const auto exists =
-        dra::ClaimExists(transport, version, {.ns = claim.ns, .name = claim.name}, claim.uid);
-    return [this, claim, exists] {
-      if (exists) OnLookUp(claim, *exists);
-    };
-  });
-}
-
-void GarbageCollector::OnLookUp(const kubelet::ClaimName& claim, bool exists) {
-  const auto& claims = state_.checkpoint_file.checkpoint().claims;
-  const auto it = claims.find(claim.uid);
-  if (exists || it == claims.end()) {
-    missing_.erase(claim.uid);
-    if (it == claims.end() || it->second.state == ClaimState::kCompleted) return;
-    state_.logger.Log(base::LogLevel::kObjects,
-                      "Checkpointed RC cleanup: partially prepared claim not stale: " + claim.ns +
-                          "/" + claim.name,
-                      {});
-    return;
-  }
-  const TimePoint now = state_.clock.Now();
-  const TimePoint since = missing_.emplace(claim.uid, now).first->second;
-  if (it->second.state == ClaimState::kCompleted && now < since + kMissingFor) {
-    next_ = std::min(next_, since + kMissingFor);
-    return;
-  }
-  missing_.erase(claim.uid);
-  take_back_(claim);
 }
 
 void GarbageCollector::Rebuild() {

@@ -5,14 +5,14 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "node/dra/loop/claim_look_ups.h"
+#include "node/dra/loop/repeat_limit.h"
 #include "node/kubelet/claims.h"
 #include "node/plugin/loop/plugin_state.h"
-#include "node/plugin/loop/repeat_limit.h"
 #include "node/plugin/rules/garbage.h"
 
 namespace plugin {
@@ -21,8 +21,7 @@ class GarbageCollector {
  public:
   // `take_back` is called for claims in the checkpoint that no longer exist.
   using TakeBack = std::function<void(const kubelet::ClaimName& claim)>;
-  GarbageCollector(PluginState& state, TakeBack take_back)
-      : state_(state), take_back_(std::move(take_back)) {}
+  GarbageCollector(PluginState& state, TakeBack take_back);
 
   // Collects if it is due. Returns when to call it again if nothing changes.
   TimePoint Turn();
@@ -43,22 +42,18 @@ class GarbageCollector {
   void CheckDomains(std::vector<std::string> folders);
   void CollectGarbage(std::set<std::string> domains_gone);
   base::Result<void> Remove(const GarbagePlan& garbage);
-  void LookUpClaim(const std::string& uid);
-  void OnLookUp(const kubelet::ClaimName& claim, bool exists);
   void Rebuild();
   void TryLater(const base::Error& error);
 
   PluginState& state_;
-  const TakeBack take_back_;
   TimePoint next_ = {};
   bool asking_ = false;
   std::string said_ = {};
   // Limits for lists of all domains that find nothing to remove, and for labels that do not stay.
-  RepeatLimit lists_{{.first = std::chrono::seconds(10), .most = std::chrono::minutes(10)}};
-  RepeatLimit relabels_{{.first = std::chrono::seconds(10), .most = std::chrono::minutes(10)}};
-  RepeatLimit unlabels_{{.first = std::chrono::seconds(10), .most = std::chrono::minutes(10)}};
-  // By UID, the prepared claims that a live read did not find, and since when.
-  std::map<std::string, TimePoint> missing_;
+  dra::RepeatLimit lists_{{.first = std::chrono::seconds(10), .most = std::chrono::minutes(10)}};
+  dra::RepeatLimit relabels_{{.first = std::chrono::seconds(10), .most = std::chrono::minutes(10)}};
+  dra::RepeatLimit unlabels_{{.first = std::chrono::seconds(10), .most = std::chrono::minutes(10)}};
+  dra::ClaimLookUps look_ups_;
 };
 
 }  // namespace plugin

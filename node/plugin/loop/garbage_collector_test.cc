@@ -47,7 +47,7 @@ class GarbageCollectorTest : public testing::Test {
     fs::create_directories(FolderOf(kStray));
     fs::create_directories(settings_.cdi_folder);
     disk_.emplace(DiskPaths{.folder = settings_.Folder(), .cdi_folder = settings_.cdi_folder});
-    state_.emplace(settings_, time_, log_, metrics_, "boot", *disk_, Rules(),
+    state_.emplace(settings_, time_, log_, metrics_, "boot", *disk_, *disk_, Rules(),
                    Instances{.is_superseded = [this] { return is_superseded_; }}, host_);
     kube::ClientConfig config = {.endpoint = {.url = server_.url()},
                                  .credentials = std::make_unique<http::testing::FakeCredentials>()};
@@ -130,7 +130,7 @@ class GarbageCollectorTest : public testing::Test {
   base::ManualClock time_;   // Of what is decided.
   kube::NoLog log_;
   base::TaskQueue tasks_;
-  Metrics metrics_{"node-a"};
+  Metrics metrics_{MetricsOf("node-a")};
   std::atomic<int> lists_ = 0;
   std::atomic<int> labels_ = 0;
   std::atomic<bool> may_list_claims_ = true;

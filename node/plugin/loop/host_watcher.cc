@@ -4,6 +4,7 @@
 
 #include "node/cdi/files.h"
 #include "node/nvml/fabric.h"
+#include "node/plugin/rules/cdi_names.h"
 #include "node/plugin/rules/claim_devices.h"
 #include "pkg/base/rfc3339.h"
 
@@ -25,7 +26,7 @@ constexpr base::BackoffPolicy kRetry = {.first = std::chrono::seconds(2),
 bool HostWatcher::HasDriverSpec() const {
   const auto text = state_.disk.ReadDriverSpec();
   if (!text) return false;
-  return driver_spec_.empty() ? cdi::Parse(*text, std::string(cdi::kBaseFile)).has_value()
+  return driver_spec_.empty() ? cdi::Parse(*text, std::string(kBaseFile)).has_value()
                               : *text == driver_spec_;
 }
 
@@ -150,12 +151,12 @@ Result<void> HostWatcher::TakeOver(const DriverRead& read) {
 }
 
 Result<void> HostWatcher::RenumberClaims() {
-  for (const std::string& uid : TRY(state_.disk.Specs())) {
-    const auto spec = state_.disk.ReadSpec(uid);
+  for (const std::string& uid : TRY(state_.claim_disk.Specs())) {
+    const auto spec = state_.claim_disk.ReadSpec(uid);
     if (!spec || !*spec) continue;  // An unreadable file is replaced when its claim is prepared.
     cdi::Spec numbered = WithDeviceNumbers(view_.self, **spec);
     if (numbered == **spec) continue;
-    TRY(state_.disk.WriteSpec(uid, numbered));
+    TRY(state_.claim_disk.WriteSpec(uid, numbered));
     state_.logger.Info("Renumbered the devices of a claim", {{"uid", uid}});
   }
   return {};

@@ -1,4 +1,4 @@
-#include "node/plugin/loop/metrics.h"
+#include "node/dra/loop/metrics.h"
 
 #include <gtest/gtest.h>
 
@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "node/plugin/loop/plugin_state.h"
 #include "test/fixtures/metric_rows.h"
 #include "test/fixtures/page_rows.h"
 
@@ -14,7 +15,7 @@ namespace {
 
 TEST(PluginMetrics, PageHasEachWithTypeLabelsAndHelp) {
   std::vector<std::string> rows;
-  for (const auto& family : Metrics("node-0").collectable()->Collect()) {
+  for (const auto& family : Metrics(MetricsOf("node-0")).collectable()->Collect()) {
     // The page has those in the table of the controller.
     if (!family.name.starts_with("cdom_")) rows.push_back(fixtures::MetricRow(family));
   }
@@ -22,7 +23,7 @@ TEST(PluginMetrics, PageHasEachWithTypeLabelsAndHelp) {
 }
 
 TEST(PluginMetrics, FeatureGatesWithoutEffectAreThere) {
-  const Metrics metrics("node-0", {{.name = "Later", .value = true}});
+  const Metrics metrics(MetricsOf("node-0", {{.name = "Later", .value = true}}));
   const auto families = metrics.collectable()->Collect();
   const auto ignored =
       std::ranges::find(families, "cdom_feature_gates_ignored", &prometheus::MetricFamily::name);

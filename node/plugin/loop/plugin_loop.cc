@@ -20,12 +20,15 @@ PluginLoop::PluginLoop(LoopParts parts)
              .logger = parts.logger,
              .metrics = parts.metrics,
              .boot_id = std::move(parts.boot_id),
+             .claim_disk = parts.claim_disk,
              .disk = parts.disk,
              .rules = std::move(parts.rules),
              .instances = std::move(parts.instances),
              .host = host_},
       readiness_(state_, parts.host, parts.tasks, std::move(parts.start_poller)),
-      claim_queue_(state_, readiness_, [&tasks = parts.tasks] { tasks.Wake(); }),
+      claim_works_(state_, readiness_),
+      claim_queue_(parts.clock, parts.logger, parts.metrics, state_.checkpoint_file, claim_works_,
+                   [&tasks = parts.tasks] { tasks.Wake(); }),
       garbage_collector_(state_,
                          [this](const kubelet::ClaimName& claim) {
                            claim_queue_.Add(Metrics::Operation::kUnprepare, {claim}, {},
@@ -33,7 +36,8 @@ PluginLoop::PluginLoop(LoopParts parts)
                                               LogTakenBack(claim, answers);
                                             });
                          }),
-      slice_publisher_(state_),
+      slice_publisher_(parts.clock, parts.logger, state_.instances.is_superseded),
+      clique_label_(state_),
       host_watcher_(state_, host_, parts.host, parts.executor, parts.tasks) {}
 
 void PluginLoop::LogTakenBack(const kubelet::ClaimName& claim, const kubelet::Answers& answers) {
@@ -65,9 +69,9 @@ Result<bool> PluginLoop::Start() {
     state_.logger.Warning("Checkpoint entries are damaged, going on with what is readable",
                           {{"entries", std::to_string(resumed.damaged.size())},
                            {"first", resumed.damaged.front()},
-                           {"copy", std::string(kCopyOfDamaged)}});
+                           {"copy", std::string(dra::kCopyOfDamaged)}});
   }
-  state_.metrics.CountPrepared(resumed.checkpoint);
+  state_.CountPrepared();
   return true;
 }
 
@@ -79,8 +83,25 @@ TimePoint PluginLoop::Turn() {
     garbage_collector_.CheckForGarbage();
   }
   const TimePoint until = claim_queue_.Turn();
-  return std::min({until, garbage_collector_.Turn(), slice_publisher_.Turn(), host_watcher_.next(),
+  return std::min({until, garbage_collector_.Turn(), Publish(), host_watcher_.next(),
                    state_.clock.Now() + kTurnMost});
+}
+
+std::optional<dra::ResourceSlice> PluginLoop::WantedSlice() const {
+  if (!state_.node.node() || (!host_.host && !host_.device_error)) return {};
+  return SliceOf({.node = state_.settings.node,
+                  .node_uid = state_.node.node()->meta.uid,
+                  .clique = host_.self.clique,
+                  .has_daemon = !host_.self.host_managed,
+                  .error = host_.device_error});
+}
+
+TimePoint PluginLoop::Publish() {
+  if (state_.api == nullptr) return TimePoint::max();
+  clique_label_.Turn();
+  const auto wanted = WantedSlice();
+  if (!wanted) return TimePoint::max();
+  return slice_publisher_.Turn(*state_.api, *wanted, host_.trouble);
 }
 
 bool PluginLoop::RemoveCliqueLabel(std::function<void()> done) {

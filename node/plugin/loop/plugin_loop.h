@@ -8,18 +8,21 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
 
+#include "node/dra/loop/claim_queue.h"
+#include "node/dra/loop/slice_publisher.h"
 #include "node/kubelet/claims.h"
 #include "node/plugin/host/host_reader.h"
-#include "node/plugin/loop/claim_queue.h"
+#include "node/plugin/loop/claim_work.h"
+#include "node/plugin/loop/clique_label.h"
 #include "node/plugin/loop/domain_readiness.h"
 #include "node/plugin/loop/garbage_collector.h"
 #include "node/plugin/loop/host_watcher.h"
 #include "node/plugin/loop/plugin_state.h"
-#include "node/plugin/loop/slice_publisher.h"
 #include "pkg/base/serial_executor.h"
 #include "pkg/base/task_queue.h"
 
@@ -32,6 +35,7 @@ struct LoopParts {
   base::Logger& logger;
   base::TaskQueue& tasks;
   Metrics& metrics;
+  dra::ClaimDisk& claim_disk;
   NodeDisk& disk;
   HostReader& host;
   base::Executor& executor;    // Reads the host.
@@ -52,7 +56,7 @@ class PluginLoop {
   // Sets the API server, and replaces the earlier one. Null before it is destroyed.
   void Connect(PluginApi* api) { state_.api = api; }
 
-  void Add(ClaimQueue::Operation operation, const std::vector<kubelet::ClaimName>& claims,
+  void Add(Metrics::Operation operation, const std::vector<kubelet::ClaimName>& claims,
            std::stop_token cancelled, kubelet::Done done) {
     claim_queue_.Add(operation, claims, std::move(cancelled), std::move(done));
   }
@@ -70,14 +74,19 @@ class PluginLoop {
   const HostView& host() const { return host_; }
 
  private:
+  // Returns the slice to publish. Empty until node and host are known.
+  std::optional<dra::ResourceSlice> WantedSlice() const;
+  TimePoint Publish();
   void LogTakenBack(const kubelet::ClaimName& claim, const kubelet::Answers& answers);
 
   HostView host_;
   PluginState state_;
   DomainReadiness readiness_;
-  ClaimQueue claim_queue_;
+  ClaimWorks claim_works_;
+  dra::ClaimQueue claim_queue_;
   GarbageCollector garbage_collector_;
-  SlicePublisher slice_publisher_;
+  dra::SlicePublisher slice_publisher_;
+  CliqueLabel clique_label_;
   HostWatcher host_watcher_;
   bool has_news_ = false;
 };

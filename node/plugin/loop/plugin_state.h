@@ -3,14 +3,14 @@
 // Each part of the state has one owner, and only the deciding thread uses it.
 #pragma once
 
-#include <functional>
 #include <string>
 
+#include "node/dra/host/checkpoint_file.h"
+#include "node/dra/loop/instances.h"
+#include "node/dra/loop/metrics.h"
 #include "node/plugin/api/plugin_api.h"
-#include "node/plugin/host/checkpoint_file.h"
 #include "node/plugin/host/node_disk.h"
 #include "node/plugin/loop/host_view.h"
-#include "node/plugin/loop/metrics.h"
 #include "node/plugin/loop/node_view.h"
 #include "node/plugin/rules/rules.h"
 #include "node/plugin/settings.h"
@@ -19,13 +19,8 @@
 
 namespace plugin {
 
-// The other instances of the plugin on the node. There are two during a rolling update.
-struct Instances {
-  // Returns whether another instance serves the kubelet now, or this instance is ending.
-  std::function<bool()> is_superseded = [] { return false; };
-  // Returns whether an older instance still serves, and may have calls that wait.
-  std::function<bool()> has_elder = [] { return false; };
-};
+using dra::Instances;
+using dra::Metrics;
 
 struct PluginState {
   const Settings& settings;
@@ -33,23 +28,27 @@ struct PluginState {
   base::Logger& logger;
   Metrics& metrics;
   const std::string boot_id;
+  dra::ClaimDisk& claim_disk;
   NodeDisk& disk;
   const Rules rules;
   const Instances instances;
   const HostView& host;
 
-  CheckpointFile checkpoint_file{disk, boot_id, rules.resume};
+  dra::CheckpointFile<CheckpointClaim> checkpoint_file{claim_disk, boot_id, rules.resume};
   NodeView node{settings.node};
   PluginApi* api = nullptr;  // Null until the client configuration is loaded. PluginLoop sets it.
 
-  bool is_rebuilding() const {
-    return checkpoint_file.resumed().from == Resumed::From::kUnreadable;
-  }
+  bool is_rebuilding() const { return checkpoint_file.is_unreadable(); }
   bool MayLabel() const { return api != nullptr && node.MayChange(); }
   // Returns whether the cache has the domain and it is not being deleted.
   bool IsAlive(const std::string& domain) const;
+  // Sets the metric of prepared devices to those in the checkpoint.
+  void CountPrepared();
   // Replaces the checkpoint. REQUIRES: the checkpoint file is locked.
   base::Result<void> Save(Checkpoint next);
 };
+
+// Returns the metrics of this driver.
+Metrics::Of MetricsOf(const std::string& node, const api::IgnoredGates& ignored_gates = {});
 
 }  // namespace plugin

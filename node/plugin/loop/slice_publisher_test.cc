@@ -1,4 +1,4 @@
-#include "node/plugin/loop/slice_publisher.h"
+#include "node/dra/loop/slice_publisher.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "node/plugin/host/file_disk.h"
+#include "node/plugin/api/plugin_api.h"
+#include "node/plugin/rules/resource_slice.h"
 #include "pkg/base/testing/manual_clock.h"
 #include "pkg/base/testing/wait_until.h"
 #include "pkg/http/testing/fake_credentials.h"
@@ -19,6 +20,8 @@
 
 namespace plugin {
 namespace {
+
+using TimePoint = base::Clock::TimePoint;
 
 using http::testing::RawServer;
 using http::testing::Reply;
@@ -104,17 +107,10 @@ class OneSlice {
 class SlicePublisherTest : public testing::Test {
  protected:
   SlicePublisherTest() {
-    settings_.node = "node-a";
-    state_.emplace(settings_, time_, log_, metrics_, "boot", disk_, Rules(),
-                   Instances{.is_superseded = [this] { return is_superseded_; }}, host_);
-    state_->node =
-        NodeView("node-a", api::Node{.meta = {.uid = "node-uid", .resource_version = "1"}});
     kube::ClientConfig config = {.endpoint = {.url = server_.url()},
                                  .credentials = std::make_unique<http::testing::FakeCredentials>()};
-    api_ = PluginApi::Connect(std::move(config), settings_.node, clock_, log_, tasks_,
+    api_ = PluginApi::Connect(std::move(config), "node-a", clock_, log_, tasks_,
                               [this] { tasks_.Wake(); });
-    state_->api = api_.get();
-    publisher_.emplace(*state_);
   }
   ~SlicePublisherTest() override {
     api_.reset();
@@ -122,26 +118,22 @@ class SlicePublisherTest : public testing::Test {
   }
   // Whether it becomes so.
   bool RunUntil(const std::function<bool(TimePoint next)>& is_so) {
+    const dra::ResourceSlice slice = SliceOf({.node = "node-a", .node_uid = "node-uid"});
     return base::WaitUntil([&] {
       for (const auto& task : tasks_.Wait(std::chrono::milliseconds(10))) task();
-      return is_so(publisher_->Turn());
+      return is_so(publisher_.Turn(*api_, slice, ""));
     });
   }
 
-  Settings settings_ = {};
   base::ManualClock clock_;  // Of the connection.
   base::ManualClock time_;   // Of what is decided.
   kube::NoLog log_;
   base::TaskQueue tasks_;
-  Metrics metrics_{"node-a"};
   OneSlice slice_;
   RawServer server_{[this](RawServer::Connection& connection) { slice_.Serve(connection); }};
   bool is_superseded_ = false;
-  const HostView host_ = {.self = {.node = "node-a"}, .host = Host{.driver_version = "580.95.05"}};
-  FileDisk disk_{{}};
-  std::optional<PluginState> state_;
   std::unique_ptr<PluginApi> api_;
-  std::optional<SlicePublisher> publisher_;
+  dra::SlicePublisher publisher_{time_, log_, [this] { return is_superseded_; }};
 };
 
 TEST_F(SlicePublisherTest, REV3_N3_SliceThatAnotherChangesIsRewrittenEverMoreRarely) {

@@ -89,14 +89,14 @@ void ProbeImex(const ProbeContext& context, NodeProbe& found) {
 }
 
 std::string CdiTrouble(const std::string& folder) {
-  if (auto made = MakeFolders(folder); !made) return made.error().message;
+  if (auto made = dra::MakeFolders(folder); !made) return made.error().message;
   if (::access(folder.c_str(), W_OK) == 0) return {};
   return folder + " cannot be written: " + std::generic_category().message(errno);
 }
 
 bool HasPrepared(const Settings& settings) {
   const auto boot = base::ReadFile(settings.boot_id, kTextMax);
-  auto text = base::ReadFile(settings.Folder() + "/checkpoint.json", kCheckpointBytesMax);
+  auto text = base::ReadFile(settings.Folder() + "/checkpoint.json", dra::kCheckpointBytesMax);
   if (!text && text.error().code == base::ErrorCode::kTooLarge) return true;
   if (!boot || !text) return false;
   const Resumed resumed = Resume(*std::move(text), std::string(base::Trim(*boot)));

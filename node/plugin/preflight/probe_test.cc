@@ -167,7 +167,7 @@ TEST_F(ProbeNodeTest, ClaimsOfThisBootAloneAreHeldByPods) {
   // What cannot be read may be of pods that are there.
   Put(checkpoint, "{");
   EXPECT_TRUE(ProbeNode(Context()).has_prepared);
-  Put(checkpoint, std::string(kCheckpointBytesMax + 1, ' '));
+  Put(checkpoint, std::string(dra::kCheckpointBytesMax + 1, ' '));
   EXPECT_TRUE(ProbeNode(Context()).has_prepared);
 }
 

@@ -25,7 +25,7 @@ std::string FileHostReader::DriverMark() const { return plugin::DriverMark(Paths
 
 Result<std::string> FileHostReader::InstallHook() {
   if (!settings_.hook.empty()) return settings_.hook;
-  auto copied = CopyProgram(settings_.Folder(), own_hook_);
+  auto copied = dra::CopyProgram(settings_.Folder(), own_hook_);
   if (!copied && copied.error().code == base::ErrorCode::kNotFound) return std::string();
   return copied;
 }

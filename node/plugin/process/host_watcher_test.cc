@@ -12,6 +12,7 @@
 #include "node/plugin/host/file_disk.h"
 #include "node/plugin/loop/device_health.h"
 #include "node/plugin/process/file_host_reader.h"
+#include "node/plugin/rules/cdi_names.h"
 #include "pkg/base/rfc3339.h"
 #include "pkg/base/testing/manual_clock.h"
 #include "pkg/kube/testing/fakes.h"
@@ -48,7 +49,8 @@ class HostWatcherTest : public fixtures::InFolder {
     host_ = {.self = {.node = "node-a"}};
     reader_.emplace(settings_, clock_, log_, own_hook);
     disk_.emplace(DiskPaths{.folder = settings_.Folder(), .cdi_folder = settings_.cdi_folder});
-    state_.emplace(settings_, clock_, log_, metrics_, "boot", *disk_, Rules(), Instances(), host_);
+    state_.emplace(settings_, clock_, log_, metrics_, "boot", *disk_, *disk_, Rules(), Instances(),
+                   host_);
     watcher_.emplace(*state_, host_, *reader_, executor_, tasks_);
   }
   ~HostWatcherTest() override { ::unsetenv("STAND_IN_NVML_GPUS"); }
@@ -73,7 +75,7 @@ class HostWatcherTest : public fixtures::InFolder {
   }
   ino_t BaseSpecFile() const {
     struct stat file = {};
-    EXPECT_EQ(::stat((settings_.cdi_folder + "/" + std::string(cdi::kBaseFile)).c_str(), &file), 0);
+    EXPECT_EQ(::stat((settings_.cdi_folder + "/" + std::string(kBaseFile)).c_str(), &file), 0);
     return file.st_ino;
   }
 
@@ -81,7 +83,7 @@ class HostWatcherTest : public fixtures::InFolder {
   base::ManualClock clock_;
   kube::RecordingLogger log_;
   base::TaskQueue tasks_;
-  Metrics metrics_{"node-a"};
+  Metrics metrics_{MetricsOf("node-a")};
   HostView host_;
   std::optional<FileHostReader> reader_;
   std::optional<FileDisk> disk_;
@@ -142,19 +144,20 @@ TEST_F(HostWatcherTest, REV4_Y14_ClaimsGetTheNumbersOfADriverThatWasLoadedAgain)
   constexpr const char* kUid = "73de0384-716f-480e-8caa-00bce7016114";
   const std::string channel = "/dev/nvidia-caps-imex-channels/channel0";
   const std::string capability = "/dev/nvidia-caps/nvidia-cap512";
-  cdi::Spec spec = {.kind = std::string(cdi::kClaimKind), .devices = {{.name = "x"}}};
+  cdi::Spec spec = {.kind = std::string(kClaimKind), .devices = {{.name = "x"}}};
   spec.devices[0].edits.nodes = {
       {.path = channel, .host_path = channel, .major = 235},
       {.path = capability, .host_path = capability, .major = 236, .minor = 512, .mode = 0666},
       {.path = "/dev/null", .host_path = "/dev/null", .major = 1, .minor = 3}};
-  ASSERT_TRUE(cdi::ReplaceFile(settings_.cdi_folder, cdi::ClaimFile(kUid), cdi::Render(spec)));
+  ASSERT_TRUE(
+      cdi::ReplaceFile(settings_.cdi_folder, cdi::ClaimFile(kCdiVendor, kUid), cdi::Render(spec)));
   Put("devices", "Character devices:\n234 nvidia-caps-imex-channels\n237 nvidia-caps\n");
   // No claim is prepared meanwhile.
   clock_.Advance(seconds(5));
   static_cast<void>(Read());
   spec.devices[0].edits.nodes[0].major = 234;
   spec.devices[0].edits.nodes[1].major = 237;
-  EXPECT_EQ(cdi::ReadClaim(settings_.cdi_folder, kUid).value(), spec);
+  EXPECT_EQ(cdi::ReadClaim(settings_.cdi_folder, kCdiVendor, kUid).value(), spec);
 }
 
 TEST_F(HostWatcherTest, REV3_N17_LostGpuIsLookedAtEverMoreRarely) {
@@ -251,12 +254,12 @@ TEST_F(HostWatcherTest, REV4_P11_CdiFileOfTheDriverThatIsLostOrChanged_IsWritten
   EXPECT_FALSE(HasDriverSpec());
   static_cast<void>(Read());
   EXPECT_TRUE(HasDriverSpec());
-  const std::string file = settings_.cdi_folder + "/" + std::string(cdi::kBaseFile);
+  const std::string file = settings_.cdi_folder + "/" + std::string(kBaseFile);
   fs::remove(file);
   EXPECT_FALSE(HasDriverSpec());
   static_cast<void>(Read());
   EXPECT_TRUE(HasDriverSpec());
-  Put("cdi/" + std::string(cdi::kBaseFile), "{}");
+  Put("cdi/" + std::string(kBaseFile), "{}");
   EXPECT_FALSE(HasDriverSpec());
   static_cast<void>(Read());
   EXPECT_TRUE(HasDriverSpec());
@@ -281,7 +284,7 @@ TEST_F(HostWatcherTest, REV4_P11_CdiFileBeforeTheDriverIsRead_MustBeASpec) {
   static_cast<void>(Read());
   Start();
   EXPECT_TRUE(HasDriverSpec());
-  Put("cdi/" + std::string(cdi::kBaseFile), "{\"cdiVersion\":");
+  Put("cdi/" + std::string(kBaseFile), "{\"cdiVersion\":");
   EXPECT_FALSE(HasDriverSpec());
 }
 

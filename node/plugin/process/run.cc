@@ -135,6 +135,7 @@ class PluginProcess {
                .logger = logger_,
                .tasks = tasks_,
                .metrics = metrics,
+               .claim_disk = disk_,
                .disk = disk_,
                .host = host_,
                .executor = *reader_,
@@ -189,8 +190,8 @@ class PluginProcess {
 };
 
 Result<void> PluginProcess::Prepare() const {
-  TRY(MakeFolders(settings_.Folder() + "/domains"));
-  TRY(MakeFolders(settings_.cdi_folder));
+  TRY(dra::MakeFolders(settings_.Folder() + "/domains"));
+  TRY(dra::MakeFolders(settings_.cdi_folder));
   TRY(cdi::RemoveHalves(settings_.cdi_folder));
   return cdi::RemoveHalves(settings_.Folder());
 }
@@ -267,7 +268,7 @@ void PluginProcess::Shutdown() {
 
 Result<void> Run(const Settings& settings, command_line::Frame& frame,
                  std::unique_ptr<base::SerialExecutor> reader) {
-  Metrics metrics(settings.node, settings.IgnoredGates());
+  Metrics metrics(MetricsOf(settings.node, settings.IgnoredGates()));
   Probes probes;
   std::optional<kube::HealthServer> server;
   if (!settings.metrics_address.empty()) {

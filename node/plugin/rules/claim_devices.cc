@@ -4,7 +4,7 @@
 #include <string_view>
 #include <utility>
 
-#include "node/cdi/files.h"
+#include "node/plugin/rules/cdi_names.h"
 
 namespace plugin {
 
@@ -58,16 +58,16 @@ PreparedGroup GroupOf(const NodeIdentity& self, const std::string& uid, const Wa
                            .requests = {wanted.device.request},
                            .pool = wanted.device.pool,
                            .name = wanted.device.device};
-  if (is_daemon) device.cdi_ids.push_back(std::string(cdi::kBaseKind) + "=all");
+  if (is_daemon) device.cdi_ids.push_back(std::string(kBaseDevice));
   if (HasOwnDevice(self, wanted)) {
-    device.cdi_ids.push_back(std::string(cdi::kClaimKind) + "=" + DeviceNameOf(uid, wanted));
+    device.cdi_ids.push_back(std::string(kClaimKind) + "=" + DeviceNameOf(uid, wanted));
   }
   return {.devices = {std::move(device)}, .type = wanted.name.type, .domain = wanted.config.domain};
 }
 
 cdi::Spec SpecOf(const NodeIdentity& self, const std::string& uid, const Wanted& wanted,
                  const DomainIdentity& domain) {
-  cdi::Spec spec = {.kind = std::string(cdi::kClaimKind)};
+  cdi::Spec spec = {.kind = std::string(kClaimKind)};
   if (!HasOwnDevice(self, wanted)) return spec;
   const bool is_daemon = wanted.name.type == DeviceType::kDaemon;
   spec.devices.push_back(

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "node/cdi/files.h"
+#include "node/plugin/rules/cdi_names.h"
 #include "node/plugin/rules/claim_devices.h"
 #include "node/plugin/rules/opaque_config.h"
 #include "pkg/base/find.h"
@@ -47,7 +47,8 @@ const CheckpointClaim* HolderOf(const Wanted& wanted, const std::string& uid,
 
 bool NamesDriver(const CheckpointClaim& entry) {
   return HasDevice(entry, [](const PreparedDevice& device) {
-    return std::ranges::any_of(device.cdi_ids, cdi::IsBaseDevice);
+    return std::ranges::any_of(device.cdi_ids,
+                               [](const std::string& id) { return id.starts_with(kBaseDevices); });
   });
 }
 

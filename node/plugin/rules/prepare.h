@@ -30,9 +30,7 @@ namespace plugin {
 
 using TimePoint = base::Clock::TimePoint;
 
-// The kubelet times out after 45 s, and its error has no reason. So every call is answered earlier,
-// with the reason for the wait.
-inline constexpr std::chrono::seconds kAnswerAfter{40};
+using dra::kAnswerAfter;
 
 // State of the node and the cluster for one step of a claim.
 struct NodeObservation {

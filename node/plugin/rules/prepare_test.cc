@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "node/cdi/files.h"
+#include "node/plugin/rules/cdi_names.h"
 #include "pkg/base/rfc3339.h"
 
 namespace plugin {
@@ -490,7 +490,7 @@ TEST(Prepare, ASpecOfAnotherTimeIsReplaced) {
   Node node;
   node.specs["a"] = {.kind = "old/spec"};
   ASSERT_TRUE(IsPrepared(node.PrepareAll(kChannel)));
-  EXPECT_EQ(node.specs.at("a").kind, cdi::kClaimKind);
+  EXPECT_EQ(node.specs.at("a").kind, kClaimKind);
   Node bare;
   bare.self.clique.clear();
   bare.specs["a"] = {.kind = "old/spec"};

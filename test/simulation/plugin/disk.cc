@@ -48,7 +48,7 @@ void ProcessDisk::Unlock() {
   if (content_.lock_holder == this) content_.lock_holder = nullptr;
 }
 
-Result<std::optional<plugin::NodeDisk::CheckpointText>> ProcessDisk::ReadCheckpoint() {
+Result<std::optional<dra::ClaimDisk::CheckpointText>> ProcessDisk::ReadCheckpoint() {
   if (read_ == content_.checkpoint_writes) return std::optional<CheckpointText>();
   read_ = content_.checkpoint_writes;
   return CheckpointText{.text = content_.checkpoint};

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "node/dra/host/claim_disk.h"
 #include "node/plugin/host/node_disk.h"
 #include "test/simulation/apiserver/object.h"
 
@@ -48,7 +49,7 @@ struct DiskContent {
 using EditDisk = std::function<base::Result<void>(const DiskEdit& edit)>;
 
 // The disk as one process of a plugin sees it. Destroying it releases the lock.
-class ProcessDisk final : public plugin::NodeDisk {
+class ProcessDisk final : public dra::ClaimDisk, public plugin::NodeDisk {
  public:
   // `content` must outlive it.
   ProcessDisk(DiskContent& content, EditDisk edit) : content_(content), edit_(std::move(edit)) {}

@@ -47,7 +47,7 @@ Plugin::Plugin(ApiServer& server, DiskContent& disk, PluginOptions options, Serv
       born_(clock_.Wall()),
       random_(options_.seed),
       settings_(SettingsOf(options_.node)),
-      metrics_(options_.node),
+      metrics_(plugin::MetricsOf(options_.node)),
       disk_(disk, std::move(edit)),
       host_(std::make_unique<Host>(options_)) {
   auto session = std::make_unique<StepSession>(server, options_.client, serve_, clock_, [this] {
@@ -60,6 +60,7 @@ Plugin::Plugin(ApiServer& server, DiskContent& disk, PluginOptions options, Serv
                         .logger = logger_,
                         .tasks = tasks_,
                         .metrics = metrics_,
+                        .claim_disk = disk_,
                         .disk = disk_,
                         .host = *host_,
                         .executor = executor_,

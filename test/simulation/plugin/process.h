@@ -32,7 +32,7 @@ struct PluginOptions {
   std::uint64_t seed = 1;
 };
 
-using Verb = plugin::ClaimQueue::Operation;
+using Verb = plugin::Metrics::Operation;
 struct PluginAnswer {
   Verb verb = Verb::kPrepare;
   int ticket = 0;

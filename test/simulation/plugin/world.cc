@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "node/cdi/files.h"
+#include "node/plugin/rules/cdi_names.h"
 #include "node/plugin/rules/checkpoint.h"
 #include "pkg/base/check.h"
 #include "pkg/base/rfc3339.h"
@@ -286,7 +287,7 @@ base::Result<plugin::DriverRead> PluginWorld::ReadDriver(const Node& node) const
 
 plugin::DriverRead PluginWorld::DriverOf(const Node& node) const {
   const std::string capability = "/dev/nvidia-caps/nvidia-cap512";
-  const cdi::Spec files = {.kind = std::string(cdi::kBaseKind), .devices = {{.name = "all"}}};
+  const cdi::Spec files = {.kind = std::string(plugin::kBaseKind), .devices = {{.name = "all"}}};
   return {.mark = std::to_string(node.driver_loads),
           .host = {.driver_version = "580.95.05",
                    .clique = clique_,

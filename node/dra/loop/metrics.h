@@ -1,4 +1,4 @@
-// The plugin's Prometheus metrics, under the names of NVIDIA's plugin. Thread-safe.
+// A plugin's Prometheus metrics, under the names of NVIDIA's plugins. Thread-safe.
 #pragma once
 
 #include <prometheus/collectable.h>
@@ -8,17 +8,23 @@
 #include <prometheus/registry.h>
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
-#include "controller/api/feature_gates.h"
-#include "node/plugin/rules/checkpoint.h"
-
-namespace plugin {
+namespace dra {
 
 class Metrics {
  public:
-  explicit Metrics(const std::string& node, const api::IgnoredGates& ignored_gates = {});
+  struct Of {
+    std::string driver = {};
+    std::string node = {};
+    std::vector<std::string> device_types = {};
+    // Labels of each feature gate that has no effect.
+    std::vector<std::map<std::string, std::string>> ignored_gates = {};
+  };
+  explicit Metrics(const Of& of);
 
   std::shared_ptr<const prometheus::Collectable> collectable() const { return registry_; }
 
@@ -26,7 +32,8 @@ class Metrics {
   // An operation for a claim begins or ends.
   void Began(Operation operation);
   void Ended(Operation operation, bool done, std::chrono::nanoseconds took);
-  void CountPrepared(const Checkpoint& checkpoint);
+  // Sets the number of prepared devices of each type. A type that is absent has none.
+  void CountPrepared(const std::map<std::string, int>& devices);
 
  private:
   struct OfOperation {
@@ -37,15 +44,15 @@ class Metrics {
   };
   // `errors` names the counter of errors, and `help` describes it.
   OfOperation MakeOf(const std::string& name, const char* errors, const char* help);
-  const OfOperation& Of(Operation operation) const {
+  const OfOperation& For(Operation operation) const {
     return operation == Operation::kPrepare ? prepare_ : unprepare_;
   }
 
   const std::shared_ptr<prometheus::Registry> registry_;
-  prometheus::Gauge& channels_;
-  prometheus::Gauge& daemons_;
+  const std::string driver_;
+  const std::map<std::string, prometheus::Gauge*> prepared_devices_;  // By type.
   const OfOperation prepare_;
   const OfOperation unprepare_;
 };
 
-}  // namespace plugin
+}  // namespace dra

@@ -1,11 +1,8 @@
-#include "node/plugin/loop/metrics.h"
+#include "node/dra/loop/metrics.h"
 
-#include <map>
-
-#include "controller/api/names.h"
 #include "pkg/base/version.h"
 
-namespace plugin {
+namespace dra {
 
 namespace {
 
@@ -18,22 +15,25 @@ const prometheus::Histogram::BucketBoundaries& Buckets() {
   return buckets;
 }
 
-std::string Driver() { return std::string(api::kDriver); }
-
-prometheus::Gauge& Prepared(Registry& registry, const std::string& node, DeviceType type) {
-  return prometheus::BuildGauge()
-      .Name("nvidia_dra_prepared_devices")
-      .Help("Prepared devices by type")
-      .Register(registry)
-      .Add({{"node", node}, {"driver", Driver()}, {"device_type", std::string(NameOf(type))}});
+std::map<std::string, prometheus::Gauge*> PreparedDevices(Registry& registry,
+                                                          const Metrics::Of& of) {
+  auto& family = prometheus::BuildGauge()
+                     .Name("nvidia_dra_prepared_devices")
+                     .Help("Prepared devices by type")
+                     .Register(registry);
+  std::map<std::string, prometheus::Gauge*> by_type;
+  for (const std::string& type : of.device_types) {
+    by_type[type] = &family.Add({{"node", of.node}, {"driver", of.driver}, {"device_type", type}});
+  }
+  return by_type;
 }
 
 }  // namespace
 
-Metrics::Metrics(const std::string& node, const api::IgnoredGates& ignored_gates)
+Metrics::Metrics(const Of& of)
     : registry_(std::make_shared<Registry>()),
-      channels_(Prepared(*registry_, node, DeviceType::kChannel)),
-      daemons_(Prepared(*registry_, node, DeviceType::kDaemon)),
+      driver_(of.driver),
+      prepared_devices_(PreparedDevices(*registry_, of)),
       prepare_(MakeOf("prepare", "nvidia_dra_node_prepare_errors_total",
                       "Claims that were answered with an error. A pod that waits for its domain "
                       "counts every 40 s")),
@@ -51,12 +51,12 @@ Metrics::Metrics(const std::string& node, const api::IgnoredGates& ignored_gates
                           "1 for each feature gate that has no effect, because it is unknown, or "
                           "because cdom does not support this value")
                       .Register(*registry_);
-  for (const auto& labels : api::LabelsOf(ignored_gates)) ignored.Add(labels).Set(1);
+  for (const auto& labels : of.ignored_gates) ignored.Add(labels).Set(1);
 }
 
 Metrics::OfOperation Metrics::MakeOf(const std::string& name, const char* errors,
                                      const char* help) {
-  const prometheus::Labels labels = {{"driver", Driver()}, {"operation", name}};
+  const prometheus::Labels labels = {{"driver", driver_}, {"operation", name}};
   return {.done = prometheus::BuildCounter()
                       .Name("nvidia_dra_requests_total")
                       .Help("Claims that were prepared and unprepared")
@@ -66,7 +66,7 @@ Metrics::OfOperation Metrics::MakeOf(const std::string& name, const char* errors
                         .Name(errors)
                         .Help(help)
                         .Register(*registry_)
-                        .Add({{"driver", Driver()}, {"error_type", name + "_devices"}}),
+                        .Add({{"driver", driver_}, {"error_type", name + "_devices"}}),
           .inflight = prometheus::BuildGauge()
                           .Name("nvidia_dra_requests_inflight")
                           .Help("Claims for which the kubelet waits now")
@@ -79,25 +79,20 @@ Metrics::OfOperation Metrics::MakeOf(const std::string& name, const char* errors
                          .Add(labels, Buckets())};
 }
 
-void Metrics::Began(Operation operation) { Of(operation).inflight.Increment(); }
+void Metrics::Began(Operation operation) { For(operation).inflight.Increment(); }
 
 void Metrics::Ended(Operation operation, bool done, std::chrono::nanoseconds took) {
-  const OfOperation& of = Of(operation);
+  const OfOperation& of = For(operation);
   of.inflight.Decrement();
   (done ? of.done : of.errors).Increment();
   of.seconds.Observe(std::chrono::duration<double>(took).count());
 }
 
-void Metrics::CountPrepared(const Checkpoint& checkpoint) {
-  std::map<DeviceType, int> count;
-  for (const auto& [uid, claim] : checkpoint.claims) {
-    if (claim.state != ClaimState::kCompleted) continue;
-    for (const PreparedGroup& group : claim.groups) {
-      count[group.type] += static_cast<int>(group.devices.size());
-    }
+void Metrics::CountPrepared(const std::map<std::string, int>& devices) {
+  for (const auto& [type, gauge] : prepared_devices_) {
+    const auto found = devices.find(type);
+    gauge->Set(found == devices.end() ? 0 : found->second);
   }
-  channels_.Set(count[DeviceType::kChannel]);
-  daemons_.Set(count[DeviceType::kDaemon]);
 }
 
-}  // namespace plugin
+}  // namespace dra

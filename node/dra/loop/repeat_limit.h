@@ -4,7 +4,7 @@
 #include "pkg/base/backoff.h"
 #include "pkg/base/clock.h"
 
-namespace plugin {
+namespace dra {
 
 // Also for an action that may have no effect. The first time is immediate. If the action is
 // repeated as soon as allowed, the delay grows. Used by one thread.
@@ -30,4 +30,4 @@ class RepeatLimit {
   base::Clock::TimePoint next_ = {};
 };
 
-}  // namespace plugin
+}  // namespace dra

@@ -1,4 +1,4 @@
-#include "node/plugin/loop/claim_queue.h"
+#include "node/plugin/loop/claim_work.h"
 
 #include <gtest/gtest.h>
 
@@ -9,6 +9,7 @@
 
 #include "node/cdi/files.h"
 #include "node/plugin/host/file_disk.h"
+#include "node/plugin/rules/cdi_names.h"
 #include "pkg/base/rfc3339.h"
 #include "pkg/base/testing/manual_clock.h"
 #include "pkg/base/testing/wait_until.h"
@@ -20,7 +21,7 @@ namespace plugin {
 namespace {
 
 namespace fs = std::filesystem;
-using Operation = ClaimQueue::Operation;
+using Operation = Metrics::Operation;
 
 constexpr const char* kUid = "73de0384-716f-480e-8caa-00bce7016114";
 constexpr const char* kDomain = "0c6b2f0e-7b1d-4f39-8a55-3f3d0a4a9e10";
@@ -53,17 +54,20 @@ class ClaimQueueTest : public testing::Test {
   }
   void Start() {
     queue_.reset();
+    works_.reset();
     readiness_.reset();
     state_.reset();
     disk_.emplace(DiskPaths{.folder = settings_.Folder(),
                             .cdi_folder = settings_.cdi_folder,
                             .config_template = settings_.config_template});
-    state_.emplace(settings_, clock_, log_, metrics_, "boot", *disk_, Rules(),
+    state_.emplace(settings_, clock_, log_, metrics_, "boot", *disk_, *disk_, Rules(),
                    Instances{.is_superseded = [this] { return is_superseded_; },
                              .has_elder = [this] { return has_elder_; }},
                    host_);
     readiness_.emplace(*state_, no_host_, tasks_, [] { return nullptr; });
-    queue_.emplace(*state_, *readiness_, [this] { tasks_.Wake(); });
+    works_.emplace(*state_, *readiness_);
+    queue_.emplace(clock_, log_, metrics_, state_->checkpoint_file, *works_,
+                   [this] { tasks_.Wake(); });
   }
   TimePoint Turn() {
     queue_->RestoreLost();
@@ -100,10 +104,12 @@ class ClaimQueueTest : public testing::Test {
   }
   void PutSpec() {
     ASSERT_TRUE(cdi::ReplaceFile(
-        settings_.cdi_folder, cdi::ClaimFile(kUid),
-        cdi::Render({.kind = std::string(cdi::kClaimKind), .devices = {{.name = "x"}}})));
+        settings_.cdi_folder, cdi::ClaimFile(kCdiVendor, kUid),
+        cdi::Render({.kind = std::string(kClaimKind), .devices = {{.name = "x"}}})));
   }
-  bool HasSpec() const { return fs::exists(settings_.cdi_folder + "/" + cdi::ClaimFile(kUid)); }
+  bool HasSpec() const {
+    return fs::exists(settings_.cdi_folder + "/" + cdi::ClaimFile(kCdiVendor, kUid));
+  }
   // Returns the error without its beginning, which is that of NVIDIA's plugin.
   static std::string Cause(const std::string& error) {
     for (const char* verb : {"preparing", "unpreparing"}) {
@@ -125,7 +131,7 @@ class ClaimQueueTest : public testing::Test {
   base::ManualClock clock_;
   kube::RecordingLogger log_;
   base::TaskQueue tasks_;
-  Metrics metrics_{"node-a"};
+  Metrics metrics_{MetricsOf("node-a")};
   kube::NoLog no_log_;
   bool is_superseded_ = false;
   bool has_elder_ = false;
@@ -134,7 +140,8 @@ class ClaimQueueTest : public testing::Test {
   std::optional<FileDisk> disk_;
   std::optional<PluginState> state_;
   std::optional<DomainReadiness> readiness_;
-  std::optional<ClaimQueue> queue_;
+  std::optional<ClaimWorks> works_;
+  std::optional<dra::ClaimQueue> queue_;
   std::optional<kubelet::Answers> answers_;
 };
 
@@ -381,8 +388,8 @@ TEST_F(ClaimQueueTest, ApiServerThatIsTooBusy_IsAskedAgainWhenItSays) {
   static_cast<void>(Turn());
   while (log_.Count("Processing a claim failed") == 0) {
     for (const auto& task : tasks_.Wait(base::kHangs)) task();
+    static_cast<void>(Turn());
   }
-  static_cast<void>(Turn());
   clock_.Advance(std::chrono::seconds(5));  // When it looks after its files.
   EXPECT_EQ(Turn(), clock_.Now() + std::chrono::seconds(2));
 }
@@ -403,7 +410,7 @@ TEST_F(ClaimQueueTest, H8_NothingIsDecidedByACheckpointThatCannotBeRead) {
 
 TEST_F(ClaimQueueTest, AnotherInstanceThatIsAtWorkIsWaitedFor) {
   FileDisk same({.folder = settings_.Folder()});
-  CheckpointFile other(same, "boot");
+  dra::CheckpointFile<CheckpointClaim> other(same, "boot");
   ASSERT_TRUE(other.Lock());
   Ask(Operation::kUnprepare);
   EXPECT_LT(Turn(), clock_.Now() + std::chrono::seconds(1));
