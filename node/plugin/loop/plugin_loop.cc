@@ -104,7 +104,7 @@ TimePoint PluginLoop::Publish() {
   return slice_publisher_.Turn(*state_.api, *wanted, host_.trouble);
 }
 
-bool PluginLoop::RemoveCliqueLabel(std::function<void()> done) {
+bool PluginLoop::CleanUp(std::function<void()> done) {
   if (!state_.settings.labels_clique || !state_.MayLabel()) return false;
   const std::string& clique = state_.node.node()->clique;
   if (clique.empty()) return false;

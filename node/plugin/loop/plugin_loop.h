@@ -1,9 +1,4 @@
-// The plugin as a step function: time, the kubelet's calls, replies, disk and host go in; writes
-// and answers come out.
-//
-// It has no threads and no sockets. The caller runs the tasks that are posted to `tasks`, and calls
-// Turn() when something may have changed and at the time that it returned. Used by one thread, the
-// deciding one.
+// The plugin as a step function.
 #pragma once
 
 #include <functional>
@@ -14,11 +9,13 @@
 #include <vector>
 
 #include "node/dra/loop/claim_queue.h"
+#include "node/dra/loop/driver_loop.h"
 #include "node/dra/loop/slice_publisher.h"
 #include "node/kubelet/claims.h"
 #include "node/plugin/host/host_reader.h"
 #include "node/plugin/loop/claim_work.h"
 #include "node/plugin/loop/clique_label.h"
+#include "node/plugin/loop/device_health.h"
 #include "node/plugin/loop/domain_readiness.h"
 #include "node/plugin/loop/garbage_collector.h"
 #include "node/plugin/loop/host_watcher.h"
@@ -45,33 +42,25 @@ struct LoopParts {
   Instances instances = {};
 };
 
-class PluginLoop {
+class PluginLoop final : public dra::DriverLoop {
  public:
   explicit PluginLoop(LoopParts parts);
 
-  // Reads the checkpoint. Returns false if another instance holds its lock: retry soon. After that
-  // the kubelet may call. The API server is not needed: prepared claims are answered and unprepared
-  // without it.
-  base::Result<bool> Start();
+  // The API server is not needed: prepared claims are answered and unprepared without it.
+  base::Result<bool> Start() override;
   // Sets the API server, and replaces the earlier one. Null before it is destroyed.
   void Connect(PluginApi* api) { state_.api = api; }
 
   void Add(Metrics::Operation operation, const std::vector<kubelet::ClaimName>& claims,
-           std::stop_token cancelled, kubelet::Done done) {
+           std::stop_token cancelled, kubelet::Done done) override {
     claim_queue_.Add(operation, claims, std::move(cancelled), std::move(done));
   }
-  // A watch has news.
-  void NoteChange() { has_news_ = true; }
-  // Does what can be done now. Returns when to call it again if nothing changes.
-  TimePoint Turn();
-
-  // Answers every open call with this error.
-  void AnswerAll(const std::string& error) { claim_queue_.AnswerAll(error); }
-  // Removes the node's clique label, if this plugin sets it. Returns false if it does not, or
-  // cannot now. Calls `done` later.
-  bool RemoveCliqueLabel(std::function<void()> done);
-
-  const HostView& host() const { return host_; }
+  void NoteChange() override { has_news_ = true; }
+  TimePoint Turn() override;
+  void AnswerAll(const std::string& error) override { claim_queue_.AnswerAll(error); }
+  std::vector<kubelet::DeviceHealth> Health() const override { return HealthOf(host_); }
+  // Removes the node's clique label, if this plugin sets it.
+  bool CleanUp(std::function<void()> done) override;
 
  private:
   // Returns the slice to publish. Empty until node and host are known.

@@ -1,4 +1,4 @@
-#include "node/plugin/process/api_connection.h"
+#include "node/dra/process/api_connection.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,9 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
+#include "node/plugin/api/plugin_api.h"
 #include "pkg/base/testing/manual_clock.h"
 #include "pkg/base/testing/wait_until.h"
 #include "pkg/http/testing/fake_credentials.h"
@@ -46,21 +48,19 @@ class ApiConnectionTest : public testing::Test {
   RawServer server_{[this](RawServer::Connection& connection) { Serve(connection); }};
   std::string url_ = server_.url();
   std::string ca_ = "old";
-  Settings settings_ = {};
   base::ManualClock clock_;
   kube::NoLog log_;
   base::TaskQueue tasks_;
-  ApiConnection connection_{
-      settings_,
-      clock_,
-      log_,
-      tasks_,
+  dra::ApiConnection<PluginApi> connection_{
+      clock_, log_,
       [this]() -> base::Result<kube::ClientConfig> {
         return kube::ClientConfig{
             .endpoint = {.url = url_, .ca_pem = ca_},
             .credentials = std::make_unique<http::testing::FakeCredentials>()};
       },
-      [] {}};
+      [this](kube::ClientConfig config) {
+        return PluginApi::Connect(std::move(config), "node-a", clock_, log_, tasks_, [] {});
+      }};
 };
 
 TEST_F(ApiConnectionTest, REV4_Y13_RotatedCa_IsUsedWithinAMinute) {

@@ -1,8 +1,8 @@
 // One run of the plugin, from start to end.
 //
-// Threads: the caller's thread decides, and alone writes files. gRPC's threads receive the
-// kubelet's calls. One thread watches the API server, and another one the clique that a claim waits
-// for. Four send requests, and one reads the host. They post to the deciding thread's TaskQueue.
+// Threads besides those of dra::DriverProcess: one watches the API server, and another one the
+// clique that a claim waits for. Four send requests, and one reads the host. They post to the
+// deciding thread's TaskQueue.
 #pragma once
 
 #include <memory>
