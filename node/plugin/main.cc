@@ -2,27 +2,22 @@
 
 #include <linux/capability.h>
 
-#include <array>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <initializer_list>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "node/dra/process/privileges.h"
+#include "node/driver/proc_masks.h"
 #include "node/plugin/api/api_calls.h"
 #include "node/plugin/api/plugin_api.h"
 #include "node/plugin/preflight/probe.h"
-#include "node/plugin/preflight/proc_mounts.h"
 #include "node/plugin/process/run.h"
 #include "node/plugin/settings.h"
-#include "pkg/base/capabilities.h"
 #include "pkg/base/heap.h"
-#include "pkg/base/serial_executor.h"
-#include "pkg/base/system_call_filter.h"
 #include "pkg/base/version.h"
 #include "pkg/command_line/exit.h"
 #include "pkg/command_line/flags.h"
@@ -31,50 +26,6 @@
 #include "pkg/kube/runtime/wait.h"
 
 namespace {
-
-constexpr auto kEnds = std::to_array<int>({SIGTERM, SIGINT, SIGHUP, SIGQUIT});
-
-void BlockSignals() {
-  sigset_t ends;
-  sigemptyset(&ends);
-  for (const int signal : kEnds) sigaddset(&ends, signal);
-  sigaddset(&ends, SIGUSR2);
-  pthread_sigmask(SIG_BLOCK, &ends, nullptr);
-}
-
-// Drops capabilities, because root owns everything that the plugin reads and writes. `kept` are
-// those that the process still needs.
-void DropPrivileges(const plugin::Settings& settings, std::initializer_list<int> kept,
-                    base::Logger& logger) {
-  if (settings.keeps_privileges) return;
-  if (const auto dropped = base::KeepCapabilities(kept); !dropped) {
-    logger.Warning("Capabilities are kept", {{"err", dropped.error().message}});
-  }
-  // No runtime filters the system calls of a privileged container.
-  if (const auto filtered = base::FilterSystemCalls(); !filtered) {
-    logger.Warning("System calls are not filtered", {{"err", filtered.error().message}});
-  }
-}
-
-// Starts the thread that reads the driver, and drops what only that thread needs. NVIDIA's library
-// makes the driver's device nodes in /dev of this container if nobody else did: with a driver in a
-// container they exist only there. So that thread keeps two capabilities until it has read all
-// (FileHostReader), and CAP_SETPCAP, by which it then limits programs that it starts.
-std::unique_ptr<base::SerialExecutor> StartReader(const plugin::Settings& settings,
-                                                  base::Logger& logger) {
-  // A query to the host's IMEX runs in the driver's root.
-  if (settings.host_managed) {
-    DropPrivileges(settings, {CAP_MKNOD, CAP_CHOWN, CAP_SETPCAP, CAP_SYS_CHROOT}, logger);
-  } else {
-    DropPrivileges(settings, {CAP_MKNOD, CAP_CHOWN, CAP_SETPCAP}, logger);
-  }
-  auto reader = std::make_unique<base::SerialExecutor>();
-  if (settings.keeps_privileges) return reader;
-  const auto dropped = settings.host_managed ? base::KeepThreadCapabilities({CAP_SYS_CHROOT})
-                                             : base::KeepThreadCapabilities({});
-  if (!dropped) logger.Warning("Capabilities are kept", {{"err", dropped.error().message}});
-  return reader;
-}
 
 int Serve(const plugin::Settings& settings, command_line::Frame& frame) {
   base::Logger& logger = frame.logger();
@@ -88,11 +39,15 @@ int Serve(const plugin::Settings& settings, command_line::Frame& frame) {
   command_line::SayUnused(settings.unused_flags, logger);
   api::LogIgnored(settings.IgnoredGates(), logger);
   // If devices are read from another file than the kernel's, so are the driver's files.
-  if (settings.devices.empty()) plugin::UnmountProcMasks(logger);
-  BlockSignals();  // In each thread: another one than the thread that handles them would take them.
-  auto reader = StartReader(settings, logger);  // Before threads that must not have its rights.
-  frame.HandleSignals({kEnds.begin(), kEnds.end()}, {}, command_line::Repeated::kEndsAtOnce,
-                      "main.RunPlugin");
+  if (settings.devices.empty()) driver::UnmountProcMasks(logger);
+  // In each thread: another one than the thread that handles them would take them.
+  dra::BlockSignals();
+  // Before threads that must not have its rights. A query to the host's IMEX runs in the driver's
+  // root.
+  const std::vector<int> kept =
+      settings.host_managed ? std::vector<int>{CAP_SYS_CHROOT} : std::vector<int>();
+  auto reader = dra::StartReader(settings.keeps_privileges, kept, logger);
+  frame.HandleSignals(dra::EndSignals(), {}, command_line::Repeated::kEndsAtOnce, "main.RunPlugin");
   return command_line::StatusOf(plugin::Run(settings, frame, std::move(reader)));
 }
 
@@ -114,7 +69,9 @@ int Preflight(const plugin::Settings& settings, command_line::Frame& frame) {
   }
   // As the plugin, so that what succeeds here does there. It starts nvidia-imex in the driver's
   // root.
-  DropPrivileges(settings, {CAP_MKNOD, CAP_CHOWN, CAP_SYS_CHROOT}, frame.logger());
+  if (!settings.keeps_privileges) {
+    dra::DropPrivileges({CAP_MKNOD, CAP_CHOWN, CAP_SYS_CHROOT}, frame.logger());
+  }
   std::optional<std::string> runtime;
   const plugin::ProbeContext context = {
       .settings = settings,

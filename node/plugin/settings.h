@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "controller/api/feature_gates.h"
+#include "node/dra/settings/driver_settings.h"
 #include "pkg/command_line/exit.h"
-#include "pkg/command_line/settings.h"
 
 namespace plugin {
 
@@ -16,12 +16,8 @@ enum class Command {
   kPreflight,  // Checks the node, and starts nothing.
 };
 
-struct Settings : command_line::CommonSettings {
+struct Settings : dra::DriverSettings {
   Command command = Command::kServe;
-  std::string node = {};
-  std::string ns = "default";  // The driver namespace, of daemons and cliques.
-  std::string pod_uid =
-      {};  // UID of the plugin's own pod. If empty, names of sockets do not have it.
   bool host_managed = false;                                    // IMEX runs on the hosts.
   std::string imex_socket = "/etc/nvidia-imex/imex_ctrl.sock";  // Socket of the host's IMEX.
   api::FeatureGates feature_gates = {};
@@ -31,30 +27,13 @@ struct Settings : command_line::CommonSettings {
   bool partitions = false;             // GPUs outside of their node's partition are ignored, too.
   bool labels_clique = false;  // Whether the plugin labels the node with nvidia.com/gpu.clique.
 
-  std::string registry_folder = "/var/lib/kubelet/plugins_registry";
-  std::string plugins_folder = "/var/lib/kubelet/plugins";
-  std::string cdi_folder = "/etc/cdi";
-  std::string host_driver_root = "/";
-  std::string driver_root = "/driver-root";  // The same folder in this container.
-  // Further folders of NVIDIA's libraries, below the driver's root.
-  std::vector<std::string> library_folders = {};
-  std::string hook = {};  // Path on the host. If empty, a copy of cdom's own, if it has one.
   std::string config_template = "/templates/compute-domain-daemon-config.tmpl.cfg";
-  std::string devices = {};  // Replaces /proc/devices. Empty if it does not.
-  std::string boot_id = "/proc/sys/kernel/random/boot_id";
-
-  bool keeps_privileges = false;  // Keeps all capabilities of the process.
 
   int preflight_wait = 0;        // Seconds to wait for what is missing.
   bool preflight_facts = false;  // Also prints what the driver reports.
   std::string host_cgroups = "/host/cgroup";
 
-  int health_port = -1;              // Negative if there is no health check. 0 means any port.
-  std::string metrics_address = {};  // Empty if no metrics are served.
-  std::string metrics_path = "/metrics";
-
   std::string Folder() const;  // The plugin's folder.
-  std::string DevicesPath() const;
   std::string CapabilityPath() const;
 };
 

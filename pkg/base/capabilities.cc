@@ -57,12 +57,12 @@ Result<void> DropFromBounds(Set kept) {
 
 }  // namespace
 
-Result<void> KeepCapabilities(std::initializer_list<int> kept) {
+Result<void> KeepCapabilities(const std::vector<int>& kept) {
   if (!HasOneThread()) return Invalid("not the only thread");
   return KeepThreadCapabilities(kept);
 }
 
-Result<void> KeepThreadCapabilities(std::initializer_list<int> kept) {
+Result<void> KeepThreadCapabilities(const std::vector<int>& kept) {
   const Set now = TRY(Permitted());
   Set next = 0;
   for (const int capability : kept) next |= now & Bit(capability);

@@ -1,7 +1,7 @@
 // Linux capabilities of this process (capabilities(7)).
 #pragma once
 
-#include <initializer_list>
+#include <vector>
 
 #include "pkg/base/result.h"
 
@@ -11,10 +11,10 @@ namespace base {
 // that this process starts. Does not add a capability that the process lacks. Call it before the
 // first thread, because each thread has its own capabilities. kInvalid: there are several threads,
 // and nothing changed; or the kernel refused, with its reason.
-Result<void> KeepCapabilities(std::initializer_list<int> kept);
+Result<void> KeepCapabilities(const std::vector<int>& kept);
 
 // Does the same for the calling thread, and for threads and programs that it starts. Other threads
 // keep theirs. A thread needs CAP_SETPCAP to clear its bounding set.
-Result<void> KeepThreadCapabilities(std::initializer_list<int> kept);
+Result<void> KeepThreadCapabilities(const std::vector<int>& kept);
 
 }  // namespace base

@@ -18,7 +18,7 @@ namespace command_line {
 // The flag wins over the variable. An empty variable is ignored.
 template <typename T>
 CLI::Option* Add(CLI::App& app, const char* flag, const char* variable, T& value,
-                 const char* help) {
+                 const std::string& help) {
   return app.add_option(flag, value, help)->envname(variable);
 }
 

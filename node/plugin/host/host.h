@@ -3,14 +3,11 @@
 
 #include <cstdint>
 #include <optional>
-#include <stop_token>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "node/cdi/spec.h"
 #include "node/nvml/fabric.h"
-#include "pkg/base/clock.h"
 #include "pkg/base/result.h"
 
 namespace plugin {
@@ -46,25 +43,9 @@ struct HostNeeds {
 // its own NVLink switches.
 nvml::Strictness StrictnessOn(const std::string& driver_root, const HostNeeds& needs);
 
-// Returns a cheap fingerprint of the driver: device numbers, the file of NVIDIA's library, and the
-// device nodes. It changes when the driver is replaced or reloaded, and when a GPU gets its node.
-std::string DriverMark(const HostPaths& paths);
-
 // Reads the host. Messages say what to do. Returns kInvalid if the fabric has an error: no more
 // devices are prepared. Returns kUnavailable if the fabric is forming, or a device of the driver
 // does not exist yet: retry soon. Returns kNotFound if the driver lacks something, or fails: retry.
 base::Result<Host> ReadHost(const HostPaths& paths, const HostNeeds& needs);
-
-// Runs a program of the driver, such as {"nvidia-imex", "--version"}, in the driver's root, with
-// the libraries there. Returns what it prints. Empty if it fails or takes longer than 5 s.
-std::optional<std::string> RunInRoot(const std::string& driver_root,
-                                     const std::vector<std::string>& command,
-                                     const base::Clock& clock, const std::stop_token& stop);
-
-// Returns the major number of a character device in the text of /proc/devices. Empty if absent.
-std::optional<std::int64_t> MajorOf(std::string_view devices, std::string_view name);
-// Returns the device of a capability, from the text of its file. Returns an error if the text has
-// none.
-base::Result<cdi::DeviceNode> CapabilityIn(std::string_view text, std::int64_t major);
 
 }  // namespace plugin

@@ -11,6 +11,7 @@
 
 #include "node/cdi/files.h"
 #include "node/dra/host/checkpoint_file.h"
+#include "node/driver/kernel.h"
 #include "node/plugin/host/base_spec.h"
 #include "node/plugin/host/file_disk.h"
 #include "node/plugin/rules/checkpoint.h"
@@ -23,6 +24,15 @@ namespace {
 using CheckpointFile = dra::CheckpointFile<CheckpointClaim>;
 
 namespace fs = std::filesystem;
+
+driver::DriverFiles FindFiles(const std::string& root, const std::string& version,
+                              const std::vector<std::string>& folders = {}) {
+  return FindDaemonFiles({.root = root, .version = version, .folders = folders});
+}
+
+std::string DriverMarkOf(const HostPaths& paths) {
+  return driver::DriverMark(paths.driver_root, paths.library_folders, paths.devices);
+}
 using base::ErrorCode;
 
 constexpr const char* kDomain = "0c6b2f0e-7b1d-4f39-8a55-3f3d0a4a9e10";
@@ -43,23 +53,23 @@ class OnANode : public fixtures::InFolder {
 };
 
 TEST_F(OnANode, TheMajorOfACharacterDeviceIsFoundByItsWholeName) {
-  EXPECT_EQ(MajorOf(kDevices, "nvidia-caps-imex-channels"), 235);
-  EXPECT_EQ(MajorOf(kDevices, "nvidia-caps"), 236);
-  EXPECT_FALSE(MajorOf(kDevices, "loop"));
-  EXPECT_FALSE(MajorOf(kDevices, "nvidia"));
-  EXPECT_FALSE(MajorOf("Character devices:\n99999999999 x\n", "x"));
-  EXPECT_FALSE(MajorOf("", "x"));
+  EXPECT_EQ(driver::MajorOf(kDevices, "nvidia-caps-imex-channels"), 235);
+  EXPECT_EQ(driver::MajorOf(kDevices, "nvidia-caps"), 236);
+  EXPECT_FALSE(driver::MajorOf(kDevices, "loop"));
+  EXPECT_FALSE(driver::MajorOf(kDevices, "nvidia"));
+  EXPECT_FALSE(driver::MajorOf("Character devices:\n99999999999 x\n", "x"));
+  EXPECT_FALSE(driver::MajorOf("", "x"));
 }
 
 TEST_F(OnANode, ACapabilityIsADevice) {
-  const auto node = CapabilityIn(kCapability, 236);
+  const auto node = driver::CapabilityIn(kCapability, 236);
   ASSERT_TRUE(node);
   EXPECT_EQ(node->path, "/dev/nvidia-caps/nvidia-cap512");
   EXPECT_EQ(node->major, 236);
   EXPECT_EQ(node->minor, 512);
   EXPECT_EQ(node->mode, 0666);
-  EXPECT_FALSE(CapabilityIn("DeviceFileMinor: x\nDeviceFileMode: 438\n", 236));
-  EXPECT_FALSE(CapabilityIn("", 236));
+  EXPECT_FALSE(driver::CapabilityIn("DeviceFileMinor: x\nDeviceFileMode: 438\n", 236));
+  EXPECT_FALSE(driver::CapabilityIn("", 236));
 }
 
 class OnAHost : public OnANode {
@@ -127,21 +137,23 @@ TEST_F(OnAHost, REV3_N8_FabricWithoutTheCapabilityIsNotReadyForDaemons) {
 }
 
 TEST_F(OnANode, REV3_N8_GpuIsKnownByItsDeviceNode) {
-  EXPECT_EQ(CountGpus({}), 0);
-  EXPECT_EQ(CountGpus({.devices = {{.path = "/dev/nvidiactl"}, {.path = "/dev/nvidia"}}}), 0);
-  EXPECT_EQ(CountGpus({.devices = {{.path = "/dev/nvidiactl"}, {.path = "/dev/nvidia3"}}}), 1);
+  EXPECT_EQ(driver::CountGpus({}), 0);
+  EXPECT_EQ(driver::CountGpus({.devices = {{.path = "/dev/nvidiactl"}, {.path = "/dev/nvidia"}}}),
+            0);
+  EXPECT_EQ(driver::CountGpus({.devices = {{.path = "/dev/nvidiactl"}, {.path = "/dev/nvidia3"}}}),
+            1);
 }
 
 TEST_F(OnAHost, REV3_N11_DriverMarkChangesWithLibraryAndDeviceNumbers) {
   const HostPaths paths = {.driver_root = Path("root"), .devices = Path("devices")};
-  const std::string first = DriverMark(paths);
-  EXPECT_EQ(DriverMark(paths), first);
+  const std::string first = DriverMarkOf(paths);
+  EXPECT_EQ(DriverMarkOf(paths), first);
   Put("devices", "Character devices:\n234 nvidia-caps-imex-channels\n");
-  const std::string reloaded = DriverMark(paths);
+  const std::string reloaded = DriverMarkOf(paths);
   EXPECT_NE(reloaded, first);
   fs::remove(Path("root/usr/lib64/libnvidia-ml.so.1"));
   Put("root/usr/lib64/libnvidia-ml.so.1", "another");
-  EXPECT_NE(DriverMark(paths), reloaded);
+  EXPECT_NE(DriverMarkOf(paths), reloaded);
 }
 
 TEST_F(OnAHost, REV3_PartitionsMatterWhereTheSwitchesAreTheHosts) {
@@ -166,9 +178,9 @@ std::vector<std::string> MountsOf(const cdi::Spec& spec) {
   return mounts;
 }
 
-std::vector<std::string> PathsOf(const std::vector<DriverFiles::File>& files) {
+std::vector<std::string> PathsOf(const std::vector<driver::DriverFiles::File>& files) {
   std::vector<std::string> paths;
-  for (const DriverFiles::File& file : files) paths.push_back(file.path);
+  for (const driver::DriverFiles::File& file : files) paths.push_back(file.path);
   return paths;
 }
 
@@ -177,7 +189,7 @@ TEST_F(OnANode, REV4_P7_ProgramBehindAnAbsoluteLinkIsTheDrivers) {
   Put("root/etc/alternatives/smi", "");
   fs::create_directories(Path("root/usr/bin"));
   fs::create_symlink("/etc/alternatives/smi", Path("root/usr/bin/nvidia-smi"));
-  const DriverFiles files = FindDriverFiles(Path("root"), "580.1");
+  const driver::DriverFiles files = FindFiles(Path("root"), "580.1");
   ASSERT_EQ(PathsOf(files.programs), std::vector<std::string>{"/usr/bin/nvidia-smi"});
   EXPECT_EQ(files.programs[0].file, "/etc/alternatives/smi");
   EXPECT_EQ(MountsOf(BaseSpec(files, {.host_root = "/run/driver"})),
@@ -187,7 +199,7 @@ TEST_F(OnANode, REV4_P7_ProgramBehindAnAbsoluteLinkIsTheDrivers) {
 TEST_F(OnANode, REV3_N23_FilesInTheRootItselfAreFound) {
   Put("root/libcuda.so.580.1", "");
   Put("root/nvidia-imex", "");
-  const DriverFiles files = FindDriverFiles(Path("root"), "580.1");
+  const driver::DriverFiles files = FindFiles(Path("root"), "580.1");
   ASSERT_EQ(files.libraries.size(), 1U);
   EXPECT_EQ(files.libraries[0].path, "/libcuda.so.580.1");
   EXPECT_EQ(PathsOf(files.programs), std::vector<std::string>{"/nvidia-imex"});
@@ -203,7 +215,7 @@ TEST_F(OnANode, TheDriversFilesAreFoundByItsVersion) {
   Put("root/usr/bin/nvidia-imex", "");
   Put("root/opt/bin/nvidia-imex-ctl", "");
   Put("root/usr/bin/bash", "");
-  const DriverFiles files = FindDriverFiles(Path("root"), "580.1");
+  const driver::DriverFiles files = FindFiles(Path("root"), "580.1");
   ASSERT_EQ(files.libraries.size(), 1U);
   EXPECT_EQ(files.libraries[0].path, "/usr/lib64/libcuda.so.580.1");
   EXPECT_EQ(files.libraries[0].names, (std::vector<std::string>{"libcuda.so", "libcuda.so.1"}));
@@ -221,7 +233,7 @@ TEST_F(OnANode, REV4_P7_LibrariesAreFoundWhereNvmlIs) {
   // A library that is a link into a folder that is not searched.
   Put("root/store/libnvidia-ml.so.580.1", "");
   fs::create_symlink("/store/libnvidia-ml.so.580.1", Path("root/mine/libnvidia-ml.so.580.1"));
-  const DriverFiles files = FindDriverFiles(Path("root"), "580.1", {"/mine"});
+  const driver::DriverFiles files = FindFiles(Path("root"), "580.1", {"/mine"});
   std::vector<std::string> paths;
   for (const auto& library : files.libraries) paths.push_back(library.path);
   EXPECT_EQ(paths, (std::vector<std::string>{"/mine/libnvidia-cfg.so.580.1",
@@ -234,11 +246,11 @@ TEST_F(OnANode, REV3_N12_ProgramsAreFoundWhereAnAdministratorInstalls) {
   Put("root/usr/local/bin/nvidia-imex", "");
   Put("root/usr/local/sbin/nvidia-imex-ctl", "");
   EXPECT_EQ(
-      PathsOf(FindDriverFiles(Path("root"), "580.1").programs),
+      PathsOf(FindFiles(Path("root"), "580.1").programs),
       (std::vector<std::string>{"/usr/local/bin/nvidia-imex", "/usr/local/sbin/nvidia-imex-ctl"}));
 }
 
-const DriverFiles kFiles = {
+const driver::DriverFiles kFiles = {
     .libraries = {{.path = "/usr/lib64/libcuda.so.580.1", .names = {"libcuda.so.1"}}},
     .programs = {{.path = "/usr/bin/nvidia-imex", .file = "/usr/bin/nvidia-imex"}}};
 

@@ -8,6 +8,7 @@
 #include <set>
 #include <system_error>
 
+#include "node/driver/kernel.h"
 #include "node/nvml/library.h"
 #include "node/plugin/host/base_spec.h"
 #include "node/plugin/host/file_disk.h"
@@ -50,7 +51,7 @@ void ProbeDriver(const Settings& settings, NodeProbe& found) {
   }();
   if (!read) found.library_trouble = read.error().message;
   const auto devices = base::ReadFile(settings.DevicesPath(), kTextMax);
-  found.has_channels = devices && MajorOf(*devices, "nvidia-caps-imex-channels");
+  found.has_channels = devices && driver::MajorOf(*devices, "nvidia-caps-imex-channels");
   found.has_management = base::ReadFile(settings.CapabilityPath(), kTextMax).has_value();
 }
 
@@ -67,13 +68,15 @@ bool RunsOnHost(const std::string& cgroups) {
 
 void ProbeImex(const ProbeContext& context, NodeProbe& found) {
   const Settings& settings = context.settings;
-  const DriverFiles files =
-      FindDriverFiles(settings.driver_root, found.driver_version, settings.library_folders);
+  const driver::DriverFiles files = FindDaemonFiles({.root = settings.driver_root,
+                                                     .version = found.driver_version,
+                                                     .folders = settings.library_folders});
   if (!found.driver_version.empty()) {
-    found.files_trouble = LibrariesTrouble(files, settings.driver_root, found.driver_version);
+    found.files_trouble =
+        driver::LibrariesTrouble(files, settings.driver_root, found.driver_version);
   }
   const auto has = [&](const std::string& name) {
-    return std::ranges::any_of(files.programs, [&](const DriverFiles::File& program) {
+    return std::ranges::any_of(files.programs, [&](const driver::DriverFiles::File& program) {
       return program.path.ends_with("/" + name);
     });
   };
@@ -84,7 +87,7 @@ void ProbeImex(const ProbeContext& context, NodeProbe& found) {
   found.runs_on_host = RunsOnHost(settings.host_cgroups);
   if (!found.has_imex || settings.host_managed) return;
   const auto printed =
-      RunInRoot(settings.driver_root, {"nvidia-imex", "--version"}, context.clock, {});
+      driver::RunInRoot(settings.driver_root, {"nvidia-imex", "--version"}, context.clock, {});
   found.imex_version = ImexVersionIn(printed.value_or(""));
 }
 

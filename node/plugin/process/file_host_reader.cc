@@ -4,6 +4,7 @@
 #include <system_error>
 
 #include "node/cdi/spec.h"
+#include "node/driver/kernel.h"
 #include "node/nvml/fabric.h"
 #include "node/plugin/host/base_spec.h"
 #include "node/plugin/host/file_disk.h"
@@ -21,7 +22,10 @@ HostPaths FileHostReader::Paths() const {
           .capability = settings_.CapabilityPath()};
 }
 
-std::string FileHostReader::DriverMark() const { return plugin::DriverMark(Paths()); }
+std::string FileHostReader::DriverMark() const {
+  return driver::DriverMark(settings_.driver_root, settings_.library_folders,
+                            settings_.DevicesPath());
+}
 
 Result<std::string> FileHostReader::InstallHook() {
   if (!settings_.hook.empty()) return settings_.hook;
@@ -43,13 +47,13 @@ Result<DriverRead> FileHostReader::Read(const std::string& hook) {
                 .daemons = !settings_.host_managed,
                 .partitions = settings_.partitions}));
   const std::string& version = read.host.driver_version;
-  const DriverFiles files =
-      FindDriverFiles(settings_.driver_root, version, settings_.library_folders);
-  const std::string trouble = LibrariesTrouble(files, settings_.driver_root, version);
+  const driver::DriverFiles files = FindDaemonFiles(
+      {.root = settings_.driver_root, .version = version, .folders = settings_.library_folders});
+  const std::string trouble = driver::LibrariesTrouble(files, settings_.driver_root, version);
   if (!settings_.host_managed && !trouble.empty()) {
     return base::Fail(base::ErrorCode::kNotFound, trouble);
   }
-  const int gpus = CountGpus(files);
+  const int gpus = driver::CountGpus(files);
   if (!settings_.host_managed && !read.host.clique.empty() && gpus < read.host.gpus) {
     read.has_gpu = gpus > 0;
     read.lacks = std::to_string(read.host.gpus - gpus) + " of " + std::to_string(read.host.gpus) +
@@ -67,8 +71,8 @@ Result<DriverRead> FileHostReader::Read(const std::string& hook) {
 
 bool FileHostReader::IsImexReady(const std::stop_token& stop) {
   const auto printed =
-      RunInRoot(settings_.driver_root, {"nvidia-imex-ctl", "-q", "--u=" + settings_.imex_socket},
-                clock_, stop);
+      driver::RunInRoot(settings_.driver_root,
+                        {"nvidia-imex-ctl", "-q", "--u=" + settings_.imex_socket}, clock_, stop);
   return printed && base::Trim(*printed) == "READY";
 }
 

@@ -22,7 +22,7 @@ each_folder_in_which_the_plugin_looks_for_programs_is_in_path() {
   local path folder
   local -a folders
   path=$(config_of "$layout" | jq -r '.config.Env[] | select(startswith("PATH=")) | ltrimstr("PATH=")')
-  mapfile -t folders < <(sed -n '/kProgramFolders = {/,/};/p' "$repo/node/plugin/host/base_spec.cc" | grep -oE '"/[a-z/]+"' | tr -d '"')
+  mapfile -t folders < <(sed -n '/kProgramFolders = {/,/};/p' "$repo/node/driver/files.cc" | grep -oE '"/[a-z/]+"' | tr -d '"')
   ((${#folders[@]} >= 5)) || { echo "the plugin looks in ${#folders[@]} folders"; return 1; }
   for folder in "${folders[@]}" /usr/local/bin /usr/local/sbin; do
     [[ :$path: == *:$folder:* ]] || { echo "$folder is not in PATH ($path)"; return 1; }
@@ -88,7 +88,7 @@ scripts_of_a_node_find_what_they_call() {
 # By one list, or the one waits for ever where the other works.
 nvidias_chart_waits_for_files_where_the_plugin_looks_for_them() {
   looks_in "$(folders_in kLibraryFolders "$repo/node/nvml/library.h")" '/^library_folders+=(/,/)/p' 10
-  looks_in "/ $(folders_in kProgramFolders "$repo/node/plugin/host/base_spec.cc")" '/^program_folders=(/,/)/p' 8
+  looks_in "/ $(folders_in kProgramFolders "$repo/node/driver/files.cc")" '/^program_folders=(/,/)/p' 8
 }
 folders_in() { sed -n "/$1 = /,/};\|});/p" "$2" | grep -oE '"/[a-z0-9/_-]*"' | tr -d '"' | xargs; }
 looks_in() {  # looks_in FOLDERS PART-OF-THE-SCRIPT HOW-MANY

@@ -6,7 +6,7 @@
 
 #include "pkg/base/log.h"
 
-namespace plugin {
+namespace driver {
 
 inline constexpr const char* kDriverProc = "/proc/driver/nvidia";
 
@@ -19,4 +19,4 @@ std::vector<std::string> ProcMasks(const std::string& mountinfo);
 // Unmounts all ProcMasks. Logs each mount that it cannot remove, with advice.
 void UnmountProcMasks(base::Logger& logger);
 
-}  // namespace plugin
+}  // namespace driver

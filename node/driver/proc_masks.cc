@@ -1,4 +1,4 @@
-#include "node/plugin/preflight/proc_mounts.h"
+#include "node/driver/proc_masks.h"
 
 #include <sys/mount.h>
 
@@ -10,7 +10,7 @@
 
 #include "pkg/base/file.h"
 
-namespace plugin {
+namespace driver {
 
 namespace {
 
@@ -77,4 +77,4 @@ void UnmountProcMasks(base::Logger& logger) {
   }
 }
 
-}  // namespace plugin
+}  // namespace driver

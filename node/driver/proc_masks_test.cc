@@ -1,11 +1,11 @@
-#include "node/plugin/preflight/proc_mounts.h"
+#include "node/driver/proc_masks.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-namespace plugin {
+namespace driver {
 namespace {
 
 TEST(ProcMasks, AreTheMountsBelowTheDriversFolderTheLastOneFirst) {
@@ -28,4 +28,4 @@ TEST(ProcMasks, LackTheMountOverTheDriversParameters) {
 }
 
 }  // namespace
-}  // namespace plugin
+}  // namespace driver
