@@ -131,8 +131,13 @@ layers() {
   allow_in 'what any driver decides sees only values' pkg "$values" node/dra/rules
   allow_in "the rules of any driver include rules" node/dra 'rules/' node/dra/rules
   allow_in "NVIDIA's library is for any driver" node 'nvml/' node/nvml
-  allow_in 'the driver of GPUs includes what is for any driver' node '(cdi|dra|gpu|nvml)/' node/gpu
-  forbid_in 'the driver of GPUs knows no ComputeDomain' '#include "controller/' node/gpu node/nvml
+  allow_in 'the driver of GPUs includes what is for any driver' node '(cdi|dra|driver|gpu|kubelet|nvml)/' node/gpu
+  # The feature gates are those of all of NVIDIA's programs.
+  forbid_in 'the driver of GPUs knows no ComputeDomain' '#include "controller/([^a]|api/[^f])' node/gpu node/nvml
+  allow_in "NVIDIA's driver on the host is for any driver" node '(cdi|driver|nvml)/' node/driver
+  allow_in 'what the driver of GPUs does next sees only values' pkg "$values" node/gpu/rules
+  forbid_in "the loop of the driver of GPUs has no threads, files or sockets" \
+    '#include (<(thread|filesystem|fstream)>|"(node/kubelet/service|node/dra/(host/file_claim_disk|process/.*)|node/driver/.*|pkg/base/(file|subprocess))\.h")' node/gpu/loop
   allow_in 'the inventory of GPUs sees only values' pkg "$values" "${inventory[@]}"
   allow_in 'the inventory of GPUs sees only values' node '(dra/rules|gpu/inventory|nvml/(fabric|gpu)\.h)' "${inventory[@]}"
   allow_in "the plugin's rules include rules" $plugin 'rules/' $plugin/rules

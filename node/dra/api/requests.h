@@ -50,6 +50,21 @@ base::Result<bool> ClaimExists(http::Transport& transport, SliceApi version,
 
 kube::Resource ClaimsIn(SliceApi version);
 
+// Lists all claims, page by page, and returns those that hold a device of this driver and node:
+// `Wanted` also has `bool IsOn(const std::string& node) const`.
+template <typename Wanted>
+base::Result<std::vector<ClaimToPrepare<Wanted>>> ReadClaimsOn(http::Transport& transport,
+                                                               SliceApi version,
+                                                               const std::string& node) {
+  std::vector<ClaimToPrepare<Wanted>> claims;
+  TRY(ForEachObject(transport, ClaimsIn(version), "", [&](std::string_view item) {
+    auto claim = DecodeResourceClaim<Wanted>(item);
+    const bool is_here = claim && claim->wanted && claim->wanted->IsOn(node);
+    if (is_here) claims.push_back(*std::move(claim));
+  }));
+  return claims;
+}
+
 // A slice as the server stored it.
 struct SliceWritten {
   kube::ObjectMeta meta = {};

@@ -7,6 +7,7 @@
 // Reading and writing need memory for the text, for the entries, and for one entry more.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <string>
@@ -23,6 +24,16 @@ struct Checkpoint {
   std::string boot_id = {};
   friend bool operator==(const Checkpoint&, const Checkpoint&) = default;
 };
+
+// Maximum bytes of the statuses of all claims. Further claims of tenants wait.
+inline constexpr std::size_t kStatusesMax = std::size_t{8} << 20U;
+// Returns whether the status fits in beside those that the checkpoint has.
+template <typename Claim, typename Status>
+bool HasRoomFor(const Status& status, const Checkpoint<Claim>& checkpoint) {
+  std::size_t bytes = status.text().size();
+  for (const auto& [uid, entry] : checkpoint.claims) bytes += entry.status.text().size();
+  return bytes <= kStatusesMax;
+}
 
 // The state with which a plugin starts.
 template <typename Claim>

@@ -44,6 +44,7 @@ struct Inventory {
 
   // Returns the device of this name. Null if none has it.
   const GpuDevice* Find(std::string_view name) const;
+  friend bool operator==(const Inventory&, const Inventory&) = default;
 };
 
 // Returns what to publish of a machine. `places` has the PCI addresses of its GPUs. A GPU in MIG

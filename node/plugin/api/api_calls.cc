@@ -59,17 +59,6 @@ Result<http::Response> ReadNode(http::Transport& transport, const std::string& n
 
 }  // namespace
 
-Result<std::vector<ClaimToPrepare>> ReadClaimsOf(http::Transport& transport, dra::SliceApi version,
-                                                 const std::string& node) {
-  std::vector<ClaimToPrepare> claims;
-  TRY(dra::ForEachObject(transport, dra::ClaimsIn(version), "", [&](std::string_view item) {
-    auto claim = DecodeResourceClaim(item);
-    const bool is_here = claim && claim->wanted && claim->wanted->device.pool == node;
-    if (is_here) claims.push_back(*std::move(claim));
-  }));
-  return claims;
-}
-
 Result<std::set<std::string>> ReadDomains(http::Transport& transport, const std::string& ns) {
   std::set<std::string> uids;
   TRY(dra::ForEachObject(transport, api::kComputeDomains, ns, [&uids](std::string_view domain) {

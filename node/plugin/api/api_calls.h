@@ -14,11 +14,6 @@
 
 namespace plugin {
 
-// Lists all claims, page by page, and returns those that hold a device of this driver and node.
-base::Result<std::vector<ClaimToPrepare>> ReadClaimsOf(http::Transport& transport,
-                                                       dra::SliceApi version,
-                                                       const std::string& node);
-
 // Returns the UIDs of the domains in the namespace, or of all if `ns` is empty.
 base::Result<std::set<std::string>> ReadDomains(http::Transport& transport, const std::string& ns);
 

@@ -78,7 +78,7 @@ TEST(ReadClaimsOf, ThoseOfThisNodeStay) {
   script.Answer(200, R"({"metadata":{"continue":"more"},"items":[)" +
                          ClaimText("other-node", "node-b") + "]}");
   script.Answer(200, R"({"metadata":{},"items":[)" + ClaimText(kUid) + "]}");
-  const auto claims = ReadClaimsOf(script, dra::SliceApi::kV1, "node-a");
+  const auto claims = dra::ReadClaimsOn<Wanted>(script, dra::SliceApi::kV1, "node-a");
   ASSERT_TRUE(claims) << claims.error().message;
   ASSERT_EQ(claims->size(), 1U);
   EXPECT_EQ(claims->at(0).uid, kUid);

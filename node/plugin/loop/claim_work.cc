@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "node/cdi/files.h"
-#include "node/dra/loop/fetch_claim.h"
+#include "node/dra/loop/read_claim_for.h"
 #include "node/plugin/api/api_calls.h"
 #include "pkg/base/overload.h"
 
@@ -255,7 +255,7 @@ Result<void> ClaimWorks::Work::Execute(const ClaimStep& step) {
           [&](const WriteSpec& write) { return state_.claim_disk.WriteSpec(uid(), write.spec); },
           [&](const RemoveSpec&) { return state_.claim_disk.RemoveSpec(uid()); },
           [&](const FetchClaim&) {
-            if (state_.api != nullptr) dra::FetchClaim(*state_.api, call_, claim_);
+            if (state_.api != nullptr) dra::ReadClaimFor(*state_.api, call_, claim_);
             return Result<void>();
           },
           [&](const RemoveFromCheckpoint& removed) -> Result<void> {

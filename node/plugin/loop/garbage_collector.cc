@@ -209,7 +209,7 @@ void GarbageCollector::Rebuild() {
   asking_ = true;
   const dra::SliceApi version = state_.api->dra_version();
   state_.api->Enqueue(PluginApi::Queue::kReads, [this, version](http::Transport& transport) {
-    auto claims = ReadClaimsOf(transport, version, state_.settings.node);
+    auto claims = dra::ReadClaimsOn<Wanted>(transport, version, state_.settings.node);
     return [this, claims = std::move(claims)] {
       asking_ = false;
       if (!claims) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "node/dra/loop/start.h"
+
 namespace plugin {
 
 using base::Result;
@@ -48,31 +50,9 @@ void PluginLoop::LogTakenBack(const kubelet::ClaimName& claim, const kubelet::An
 }
 
 Result<bool> PluginLoop::Start() {
-  if (auto locked = state_.checkpoint_file.Lock(); !locked) {
-    if (locked.error().code == base::ErrorCode::kUnavailable) return false;
-    return tl::unexpected(locked.error());
-  }
-  // A copy, because Save() replaces the original.
-  const Resumed resumed = state_.checkpoint_file.resumed();
-  Result<void> saved = {};
-  // Nothing from another boot remains, and an older plugin that takes over must know that.
-  if (!state_.is_rebuilding() && resumed.from != Resumed::From::kThisBoot) {
-    saved = state_.Save(resumed.checkpoint);
-  }
-  state_.checkpoint_file.Unlock();
-  TRY(std::move(saved));
-  state_.logger.Info("Read the checkpoint",
-                     {{"claims", std::to_string(resumed.checkpoint.claims.size())},
-                      {"otherBoot", resumed.from == Resumed::From::kOtherBoot ? "true" : "false"},
-                      {"unreadable", resumed.why}});
-  if (!resumed.damaged.empty()) {
-    state_.logger.Warning("Checkpoint entries are damaged, going on with what is readable",
-                          {{"entries", std::to_string(resumed.damaged.size())},
-                           {"first", resumed.damaged.front()},
-                           {"copy", std::string(dra::kCopyOfDamaged)}});
-  }
-  state_.CountPrepared();
-  return true;
+  const bool is_taken_up = TRY(dra::TakeUp(state_.checkpoint_file, state_.logger));
+  if (is_taken_up) state_.CountPrepared();
+  return is_taken_up;
 }
 
 TimePoint PluginLoop::Turn() {

@@ -1,7 +1,7 @@
 // What a plugin stores of a claim in its checkpoint. Pure.
 //
 // Of a claim's status it stores the part of this driver.
-// Bound: kStatusesMax, and claims of daemons.
+// Bound: dra::kStatusesMax, and claims of daemons.
 #pragma once
 
 #include <cstddef>
@@ -60,8 +60,5 @@ inline Resumed Resume(const std::optional<std::string>& text, const std::string&
 inline base::Result<Checkpoint> DecodeCheckpoint(std::string_view text) {
   return dra::DecodeCheckpoint<CheckpointClaim>(text);
 }
-
-// Maximum bytes of the statuses of all claims. Further claims of channels wait.
-inline constexpr std::size_t kStatusesMax = std::size_t{8} << 20U;
 
 }  // namespace plugin

@@ -30,6 +30,7 @@ struct Wanted {
   OpaqueConfig config = {};
   friend bool operator==(const Wanted&, const Wanted&) = default;
 
+  bool IsOn(const std::string& node) const { return device.pool == node; }
   // As dra::ClaimStatus requires. Returns kInvalid, with a message for the user, if this driver
   // cannot prepare it; no retry helps.
   static constexpr std::string_view kDriver = api::kDriver;

@@ -183,12 +183,6 @@ bool IsSameUse(const CheckpointClaim& entry, const ClaimToPrepare& claim) {
   return noted && asked && *noted == *asked;
 }
 
-bool HasRoomFor(const ClaimToPrepare& claim, const Checkpoint& checkpoint) {
-  std::size_t bytes = claim.status.text().size();
-  for (const auto& [uid, entry] : checkpoint.claims) bytes += entry.status.text().size();
-  return bytes <= kStatusesMax;
-}
-
 ClaimStep StartClaim(const NodeIdentity& self, const ClaimToPrepare& claim,
                      const CheckpointClaim* entry, const Checkpoint& checkpoint,
                      const NodeObservation& observed) {
@@ -196,7 +190,8 @@ ClaimStep StartClaim(const NodeIdentity& self, const ClaimToPrepare& claim,
   const bool has_entry =
       entry != nullptr && entry->state == ClaimState::kStarted && IsSameUse(*entry, claim);
   const bool is_daemon = wanted.name.type == DeviceType::kDaemon;
-  if (!has_entry && (is_daemon || HasRoomFor(claim, checkpoint))) return CheckpointStarted();
+  if (!has_entry && (is_daemon || dra::HasRoomFor(claim.status, checkpoint)))
+    return CheckpointStarted();
   if (!has_entry) {
     return WaitFor(observed,
                    "the checkpoint is full: claims of node " + self.node +
@@ -280,7 +275,7 @@ ClaimStep Prepare(const NodeIdentity& self, const std::string& uid, const ClaimT
   if (is_completed) return RestoreSpec(self, *claim, *entry, observed);
   // NVIDIA's plugin notes such a claim too. Like any other it is forgotten once it is deleted.
   const bool is_unreadable = claim->is_allocated && !claim->wanted;
-  if (is_unreadable && entry == nullptr && HasRoomFor(*claim, checkpoint)) {
+  if (is_unreadable && entry == nullptr && dra::HasRoomFor(claim->status, checkpoint)) {
     return CheckpointStarted();
   }
   if (std::string why = Objection(self, *claim, observed); !why.empty()) {

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "node/cdi/spec.h"
+#include "node/dra/rules/step.h"
 #include "node/plugin/rules/checkpoint.h"
 #include "node/plugin/rules/claim.h"
 #include "node/plugin/rules/identity.h"
@@ -65,10 +66,7 @@ struct NodeObservation {
   TimePoint now = {};
 };
 
-// Steps. Each has the data that its execution needs.
-
-// Writes the claim into the checkpoint as started.
-struct CheckpointStarted {};
+using dra::CheckpointStarted, dra::FetchClaim, dra::RemoveSpec, dra::WaitForChange, dra::WriteSpec;
 // Sets the node's empty label to this domain's UID.
 struct LabelNode {
   std::string domain = {};
@@ -76,14 +74,10 @@ struct LabelNode {
 struct CreateDomainFolder {
   std::string domain = {};
 };
-struct WriteSpec {
-  cdi::Spec spec = {};
-};
 // Writes the claim's devices into the checkpoint, as prepared.
 struct CheckpointCompleted {
   std::vector<PreparedGroup> groups = {};
 };
-struct RemoveSpec {};
 // Removes the node's label if it still has this domain's UID. Returned only when no claim needs it.
 struct UnlabelNode {
   std::string domain = {};
@@ -96,13 +90,6 @@ struct CheckpointAborted {
 };
 struct RemoveFromCheckpoint {
   bool keeps_label = false;  // The node's label stays for a while, though no claim may need it.
-};
-// Reads the claim from the API server, because the checkpoint is not enough to answer the kubelet.
-struct FetchClaim {};
-// Waits for any change of NodeObservation, at most until `until`.
-struct WaitForChange {
-  std::string reason = {};
-  TimePoint until = {};
 };
 // Answers the kubelet.
 struct AnswerKubelet {

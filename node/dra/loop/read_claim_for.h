@@ -15,7 +15,7 @@ namespace dra {
 // that does not exist, or is none, refuses the call. Without effect until `api` knows the version
 // in which claims are served. `Wanted` is as in ClaimStatus.
 template <typename Wanted>
-void FetchClaim(DriverApi& api, ClaimCall& call, std::optional<ClaimToPrepare<Wanted>>& claim) {
+void ReadClaimFor(DriverApi& api, ClaimCall& call, std::optional<ClaimToPrepare<Wanted>>& claim) {
   if (!api.slices()) return;
   call.asking = true;
   api.Enqueue(DriverApi::Queue::kClaims, [&call, &claim, version = api.dra_version(),

@@ -1,0 +1,100 @@
+#include "node/gpu/loop/garbage_collector.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "node/dra/api/requests.h"
+#include "node/gpu/rules/garbage.h"
+
+namespace gpu {
+
+namespace {
+
+using base::Result;
+
+constexpr std::chrono::minutes kCollectPeriod{10};
+constexpr std::chrono::seconds kCollectAgain{5};
+
+}  // namespace
+
+GarbageCollector::GarbageCollector(GpuState& state,
+                                   std::function<void(const kubelet::ClaimName& claim)> take_back)
+    : state_(state),
+      look_ups_(state.clock, state.logger,
+                {.state = [&state](const std::string& uid) -> std::optional<ClaimState> {
+                   const auto& claims = state.checkpoint_file.checkpoint().claims;
+                   const auto it = claims.find(uid);
+                   if (it == claims.end()) return {};
+                   return it->second.state;
+                 },
+                 .take_back = std::move(take_back),
+                 .look_again = [this](TimePoint time) { next_ = std::min(next_, time); }}) {}
+
+TimePoint GarbageCollector::Turn() {
+  const TimePoint now = state_.clock.Now();
+  if (now < next_) return next_;
+  if (asking_ || state_.api == nullptr || !state_.api->slices()) return TimePoint::max();
+  next_ = now + kCollectPeriod;
+  if (auto done = Collect(); !done) TryLater(done.error());
+  return next_;
+}
+
+Result<void> GarbageCollector::Collect() {
+  TRY(state_.checkpoint_file.Lock());
+  const bool is_unreadable = state_.checkpoint_file.is_unreadable();
+  const auto specs = state_.claim_disk.Specs();
+  Result<void> done = {};
+  GarbagePlan garbage;
+  if (specs && !is_unreadable) {
+    garbage = FindGarbage(state_.checkpoint_file.checkpoint(), *specs);
+    for (const std::string& uid : garbage.remove_specs) {
+      if (done) done = state_.claim_disk.RemoveSpec(uid);
+      state_.logger.Info("Deleted a CDI file of a claim that is not prepared", {{"uid", uid}});
+    }
+  }
+  state_.checkpoint_file.Unlock();
+  if (!specs) return tl::unexpected(specs.error());
+  TRY(std::move(done));
+  for (const kubelet::ClaimName& claim : garbage.look_up) look_ups_.LookUp(*state_.api, claim);
+  if (!is_unreadable) return {};
+  if (!state_.host.is_read) return base::Unavailable(state_.host.trouble);
+  Rebuild();
+  return {};
+}
+
+void GarbageCollector::Rebuild() {
+  asking_ = true;
+  state_.api->Enqueue(dra::DriverApi::Queue::kReads, [this, version = state_.api->dra_version()](
+                                                         http::Transport& transport) {
+    auto claims = dra::ReadClaimsOn<Wanted>(transport, version, state_.node);
+    return [this, claims = std::move(claims)] {
+      asking_ = false;
+      const auto rebuild = [&]() -> Result<void> {
+        if (!claims) return tl::unexpected(claims.error());
+        const std::vector<std::string> specs = TRY(state_.claim_disk.Specs());
+        TRY(state_.checkpoint_file.Lock());
+        auto saved = state_.Save(gpu::Rebuild(state_.host.node, state_.boot_id, *claims, specs));
+        state_.checkpoint_file.Unlock();
+        return saved;
+      };
+      if (const auto done = rebuild(); !done) {
+        state_.checkpoint_file.SetTrouble(done.error().message);
+        return TryLater(done.error());
+      }
+      next_ = {};
+      state_.logger.Info(
+          "The checkpoint could not be read and is rebuilt from claims",
+          {{"claims", std::to_string(state_.checkpoint_file.checkpoint().claims.size())}});
+    };
+  });
+}
+
+void GarbageCollector::TryLater(const base::Error& error) {
+  next_ = state_.clock.Now() + kCollectAgain;
+  if (std::exchange(said_, error.message) == error.message) return;
+  state_.logger.Error("Garbage collection failed, will retry", {{"err", error.message}});
+}
+
+}  // namespace gpu

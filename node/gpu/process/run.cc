@@ -1,0 +1,106 @@
+#include "node/gpu/process/run.h"
+
+#include <string>
+#include <utility>
+
+#include "node/dra/host/file_claim_disk.h"
+#include "node/dra/process/api_connection.h"
+#include "node/dra/process/driver_process.h"
+#include "node/gpu/loop/gpu_loop.h"
+#include "node/gpu/rules/claim_devices.h"
+#include "pkg/base/capabilities.h"
+
+namespace gpu {
+
+namespace {
+
+using base::Result;
+
+constexpr const char* kOwnHook = "/usr/bin/nvidia-cdi-hook";  // Of the image.
+
+dra::ServeOptions OptionsOf(const Settings& settings) {
+  dra::ServeOptions options = {.service = {.driver = std::string(kDriver),
+                                           .registry_folder = settings.registry_folder,
+                                           .plugin_folder = settings.Folder(),
+                                           .daemon_namespace = settings.ns,
+                                           .pod_uid = settings.pod_uid},
+                               .cdi_folder = settings.cdi_folder,
+                               .metrics_address = settings.metrics_address,
+                               .metrics_path = settings.metrics_path};
+  if (settings.health_port >= 0) options.service.health_port = settings.health_port;
+  return options;
+}
+
+// Returns the path on the host of a program that sets up libraries in containers. Empty if there is
+// none: then each name of a library is mounted.
+Result<std::string> InstallHook(const Settings& settings) {
+  if (!settings.hook.empty()) return settings.hook;
+  TRY(dra::MakeFolders(settings.Folder()));
+  auto copied = dra::CopyProgram(settings.Folder(), kOwnHook);
+  if (copied || copied.error().code != base::ErrorCode::kNotFound) return copied;
+  return settings.host_driver_root == "/" ? FindHook(settings.driver_root) : std::string();
+}
+
+// Only the first read may have to make device nodes.
+void DropReadersRights(const Settings& settings, base::Logger& logger) {
+  if (settings.keeps_privileges) return;
+  if (const auto dropped = base::KeepThreadCapabilities({}); !dropped) {
+    logger.Warning("Capabilities are kept", {{"err", dropped.error().message}});
+  }
+}
+
+}  // namespace
+
+Result<void> Run(const Settings& settings, command_line::Frame& frame,
+                 std::unique_ptr<base::SerialExecutor> reader) {
+  dra::Metrics metrics(MetricsOf(settings.node));
+  dra::DriverProcess process(frame, OptionsOf(settings));
+  TRY(process.StartServer(metrics));
+  std::string boot_id = TRY(dra::ReadBootId(settings.boot_id));
+  dra::FileClaimDisk disk({.folder = settings.Folder(),
+                           .cdi_folder = settings.cdi_folder,
+                           .cdi_vendor = std::string(kCdiVendor)});
+  const std::string hook = TRY(InstallHook(settings));
+  frame.logger().Info("Containers get the driver's libraries",
+                      {{"by", hook.empty() ? "mounts and LD_LIBRARY_PATH" : hook}});
+  HostGpuReader host({.node = settings.node,
+                      .driver_root = settings.driver_root,
+                      .host_driver_root = settings.host_driver_root,
+                      .library_folders = settings.library_folders,
+                      .devices = settings.DevicesPath(),
+                      .capabilities = settings.CapabilitiesPath(),
+                      .sysfs = settings.SysfsPath(),
+                      .hook = hook},
+                     [&settings, &frame] { DropReadersRights(settings, frame.logger()); });
+  GpuLoop loop({.node = settings.node,
+                .clock = frame.clock(),
+                .logger = frame.logger(),
+                .tasks = frame.tasks(),
+                .metrics = metrics,
+                .claim_disk = disk,
+                .host = host,
+                .executor = *reader,
+                .boot_id = std::move(boot_id),
+                .additions = {.numa_node = settings.publishes_numa_node,
+                              .clique = settings.publishes_clique},
+                .instances = process.instances()});
+  dra::ApiConnection<GpuApi> connection(
+      frame.clock(), frame.logger(), [&frame] { return frame.LoadConfig(); },
+      [&](kube::ClientConfig config) {
+        return GpuApi::Connect(std::move(config), settings.node, frame.clock(), frame.logger(),
+                               frame.tasks(), [&process] { process.NoteChange(); });
+      });
+  const auto connect = [&] {
+    connection.Turn();
+    loop.Connect(connection.api());
+    return connection.next();
+  };
+  auto done = process.Run(loop, connect, frame.stop());
+  loop.Connect(nullptr);
+  connection.Close();  // Its threads use the loop.
+  reader.reset();
+  process.Close();
+  return done;
+}
+
+}  // namespace gpu

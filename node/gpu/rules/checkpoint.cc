@@ -1,0 +1,120 @@
+#include "node/gpu/rules/checkpoint.h"
+
+#include <array>
+#include <string_view>
+
+#include "node/dra/rules/go_json.h"
+#include "pkg/json/value.h"
+
+namespace gpu {
+
+namespace {
+
+using base::Result;
+using json::Value;
+
+// A type of devices: its member in a list of devices, and what it calls the device itself.
+struct Type {
+  std::string_view name;
+  std::string_view info;
+};
+constexpr auto kTypes =
+    std::to_array<Type>({{"gpu", "info"}, {"mig", "concrete"}, {"vfio", "info"}});
+
+// Returns null if the text is no JSON.
+Value ValueOf(std::string_view text) { return json::Parse(text).value_or(Value()); }
+
+Value ToJson(const PreparedDevice& device) {
+  Value given = Value::Object(
+      {{"Requests", Value::ArrayOf(device.requests)},
+       {"PoolName", device.pool},
+       {"DeviceName", device.name},
+       // In Go, a list to which nothing was added is null.
+       {"CDIDeviceIDs", device.cdi_ids.empty() ? Value() : Value::ArrayOf(device.cdi_ids)}});
+  if (!device.share_id.empty()) given["ShareID"] = device.share_id;
+  Value all = Value::Object({{"gpu", Value()}, {"mig", Value()}});
+  for (const Type& type : kTypes) {
+    if (type.name != device.type) continue;
+    all[type.name] = Value::Object(
+        {{std::string(type.info), ValueOf(device.info)}, {"device", std::move(given)}});
+    break;
+  }
+  return all;
+}
+
+Value ToJson(const std::vector<PreparedGroup>& groups) {
+  return Value::ArrayOf(groups, [](const PreparedGroup& group) {
+    return Value::Object(
+        {{"devices", Value::ArrayOf(group.devices,
+                                    [](const PreparedDevice& device) { return ToJson(device); })},
+         {"configState", ValueOf(group.config_state)}});
+  });
+}
+
+Result<PreparedDevice> DecodeDevice(const Value& all) {
+  for (const Type& type : kTypes) {
+    const Value& half = all[type.name];
+    if (!half.IsObject()) continue;
+    const Value& given = half["device"];
+    PreparedDevice device = {.type = std::string(type.name),
+                             .info = dra::GoJson(half[type.info]),
+                             .requests = given["Requests"].AsTexts(),
+                             .pool = given["PoolName"].AsString(),
+                             .name = given["DeviceName"].AsString(),
+                             .cdi_ids = given["CDIDeviceIDs"].AsTexts(),
+                             .share_id = given["ShareID"].AsString()};
+    if (device.name.empty()) return base::Invalid("a prepared device has no name");
+    return device;
+  }
+  return base::Invalid("a prepared device has no type that is known");
+}
+
+Result<std::vector<PreparedGroup>> DecodeGroups(const Value& list) {
+  std::vector<PreparedGroup> groups;
+  for (const Value& item : list.items()) {
+    PreparedGroup group = {
+        .config_state = item["configState"].IsObject() ? dra::GoJson(item["configState"]) : "{}"};
+    for (const Value& device : item["devices"].items()) {
+      group.devices.push_back(TRY(DecodeDevice(device)));
+    }
+    groups.push_back(std::move(group));
+  }
+  return groups;
+}
+
+}  // namespace
+
+dra::EntryText CheckpointClaim::ToText() const {
+  return {.state = state,
+          .status = status.text(),
+          .devices = groups.empty() ? "" : dra::GoJson(ToJson(groups)),
+          .name = name,
+          .ns = ns};
+}
+
+// If a part is unreadable, the entry counts as started, and stays until the kubelet unprepares the
+// claim.
+std::pair<CheckpointClaim, std::string> CheckpointClaim::Read(const dra::EntryRead& entry) {
+  CheckpointClaim claim = {.name = entry.name, .ns = entry.ns};
+  const auto own = dra::OwnPart(entry.status, Wanted::kDriver);
+  const auto status = own ? ClaimStatus::Decode(*own) : tl::unexpected(own.error());
+  if (status) claim.status = *status;
+  auto groups = DecodeGroups(ValueOf(entry.devices));
+  if (!entry.state || !groups) {
+    claim.status = {};
+    return {claim, entry.state ? groups.error().message : "its state is unknown"};
+  }
+  claim.state = *entry.state;
+  claim.groups = *std::move(groups);
+  return {claim, status ? "" : status.error().message};
+}
+
+std::string MpsDaemonOf(const CheckpointClaim& claim) {
+  for (const PreparedGroup& group : claim.groups) {
+    std::string id(ValueOf(group.config_state)["mpsControlDaemonID"].AsString());
+    if (!id.empty()) return id;
+  }
+  return {};
+}
+
+}  // namespace gpu

@@ -1,0 +1,57 @@
+// What the GPU driver stores of a claim in its checkpoint. Pure.
+//
+// The form is that of NVIDIA's driver, so that either can continue with the other's file. What it
+// alone writes is kept as it is: devices for virtual machines, and how GPUs are shared.
+// Bound: dra::kStatusesMax.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "node/dra/rules/checkpoint.h"
+#include "node/gpu/rules/claim.h"
+
+namespace gpu {
+
+using dra::ClaimState;
+
+// One device of a claim, as reported to the kubelet.
+struct PreparedDevice {
+  std::string type = "gpu";  // "mig" and "vfio" are others.
+  // JSON about the device itself, as the checkpoint has it for its type.
+  std::string info = {};
+  std::vector<std::string> requests = {};
+  std::string pool = {};
+  std::string name = {};
+  std::vector<std::string> cdi_ids = {};
+  std::string share_id = {};  // Of a share of the device. Empty for a whole one.
+  friend bool operator==(const PreparedDevice&, const PreparedDevice&) = default;
+};
+
+// Devices that were prepared with one configuration.
+struct PreparedGroup {
+  std::vector<PreparedDevice> devices = {};
+  std::string config_state = "{}";  // JSON.
+  friend bool operator==(const PreparedGroup&, const PreparedGroup&) = default;
+};
+
+struct CheckpointClaim {
+  ClaimState state = ClaimState::kStarted;
+  ClaimStatus status = {};
+  std::vector<PreparedGroup> groups = {};
+  std::string name = {};  // NVIDIA's driver stores no names of prepared claims.
+  std::string ns = {};
+  friend bool operator==(const CheckpointClaim&, const CheckpointClaim&) = default;
+
+  // As dra::Checkpoint requires.
+  dra::EntryText ToText() const;
+  static std::pair<CheckpointClaim, std::string> Read(const dra::EntryRead& entry);
+};
+
+using Checkpoint = dra::Checkpoint<CheckpointClaim>;
+
+// Returns the ID of the MPS daemon that NVIDIA's driver started for the claim. Empty if none.
+std::string MpsDaemonOf(const CheckpointClaim& claim);
+
+}  // namespace gpu
