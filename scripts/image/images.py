@@ -56,9 +56,10 @@ IMAGES = {
     # scripts of who wraps our programs. The controller comes along for charts that have one image for all.
     "driver": Image(
         title="cdom-driver",
-        description="The kubelet plugin, the IMEX daemon and the ComputeDomain controller of cdom",
+        description="The kubelet plugins, the IMEX daemon and the ComputeDomain controller of cdom",
         user=0,
-        programs=("usr/bin/compute-domain-daemon", "usr/bin/compute-domain-kubelet-plugin", "usr/bin/compute-domain-controller"),
+        programs=("usr/bin/compute-domain-daemon", "usr/bin/compute-domain-kubelet-plugin", "usr/bin/gpu-kubelet-plugin",
+                  "usr/bin/compute-domain-controller"),
         files=_FILES_OF_ALL | {
             "libc6": ("usr/lib*", "etc/ld.so.conf.d/*"), "coreutils": ("usr/bin/*", "usr/sbin/chroot", "usr/lib*"),
             "bash": ("usr/bin/*",), "findutils": ("usr/bin/*",), "sed": ("usr/bin/*",),

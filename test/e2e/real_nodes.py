@@ -84,7 +84,12 @@ class RealNodes(ControlPlane):
 
     def process_of(self, pod):
         """The id of the first process of the pod's container, in its node's namespaces."""
-        container = pod["status"]["containerStatuses"][0]["containerID"].removeprefix("containerd://")
+        return self.process_of_container(pod, pod["status"]["containerStatuses"][0]["name"])
+
+    def process_of_container(self, pod, name):
+        """The same of a container by its name."""
+        [status] = [one for one in pod["status"]["containerStatuses"] if one["name"] == name]
+        container = status["containerID"].removeprefix("containerd://")
         ctr = (self._cluster / "containerd/ctr", "--namespace", "k8s.io")
         tasks = self.run(pod["spec"]["nodeName"], *ctr, "tasks", "ls")
         return dict(line.split()[:2] for line in tasks.splitlines())[container]

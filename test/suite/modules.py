@@ -68,6 +68,7 @@ MODULES = [
     *of_pytest("realnodes", 2, "real_nodes", r"node/(daemon|plugin|kubelet|cdi)/|manifests/kubelet-plugin/|scripts/image|test/cluster/realnodes/"
            r"|test/e2e/real_nodes\.py", ("helm", "network-plugin")),
     *of_pytest("realnodes", 2, "kubelet_root", r"node/kubelet/|manifests/(kubelet-plugin|overlays/kubelet-root)/|test/cluster/realnodes/"),
+    *of_pytest("realnodes", 2, "gpus_on_real_nodes", r"node/(gpu|dra|driver|kubelet|cdi|nvml)/|manifests/(kubelet-plugin|overlays/gpus)/|scripts/image"),
     *of_pytest("realnodes", 2, "upgrade_on_real_nodes", r"manifests/(kubelet-plugin|standalone)/|test/e2e/upgrade_from", ("images-before",)),
 
     # Many clients, nodes without a plugin, GPUs, and pages.

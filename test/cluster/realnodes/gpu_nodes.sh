@@ -12,7 +12,7 @@ driver_on() {  # driver_on NODE
     in_node "$1" cp /proc/sys/kernel/random/boot_id /run/nvidia/driver/boot_id &&
     printf 'DeviceFileMinor: 512\nDeviceFileMode: 438\nDeviceFileModify: 0\n' |
     in_node "$1" bash -c 'cat >/run/nvidia/driver/proc/driver/nvidia/capabilities/fabric-imex-mgmt' &&
-    printf 'Character devices:\n  1 mem\n235 nvidia-caps-imex-channels\n236 nvidia-caps\n\nBlock devices:\n' |
+    printf 'Character devices:\n  1 mem\n195 nvidia-frontend\n235 nvidia-caps-imex-channels\n236 nvidia-caps\n510 nvidia-uvm\n\nBlock devices:\n' |
     in_node "$1" bash -c 'cat >/run/nvidia/driver/devices'
 }
 imex_on() { in_node "$1" cp "$bin/imex/nvidia-imex" "$bin/imex/nvidia-imex-ctl" /run/nvidia/driver/usr/bin/; }

@@ -25,7 +25,8 @@ done
 # So that who asks for an address that nobody has hears so at once.
 echo 1 >/proc/sys/net/ipv4/ip_forward
 
-"$here/../controlplane/controlplane" up "$dir/plane" --port 443 \
+# Users have claims in each version.
+"$here/../controlplane/controlplane" up "$dir/plane" --port 443 --runtime-config resource.k8s.io/v1beta1=true,resource.k8s.io/v1beta2=true \
   --apiserver-arg --bind-address=0.0.0.0 --apiserver-arg --allow-privileged=true \
   --apiserver-arg --kubelet-preferred-address-types=InternalIP \
   --apiserver-arg "--kubelet-certificate-authority=$dir/plane/pki/ca.crt" \

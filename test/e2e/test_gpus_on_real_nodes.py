@@ -1,0 +1,281 @@
+"""GPUs by cdom on real kubelets: what is published, and what the containers of a pod are given.
+
+NVIDIA's library is a stand-in that reads its GPUs from a file of the node. It stands for what the library says, not for a GPU: no
+program here uses one. The numbers of device nodes are those of the node's file of /proc/devices.
+"""
+
+import contextlib
+import json
+
+import pytest
+import yaml
+from cluster import REPO
+from objects import domain
+from real_nodes import NODES, PodLog
+from waiting import eventually
+
+GPU_DRIVER = "gpu.nvidia.com"
+PLUGIN_FOLDER = f"plugins/{GPU_DRIVER}"
+# By node: each GPU's NVML minor, its model, memory in MiB, and the bus of its PCI address.
+GPUS = {"node-1": [(0, "NVIDIA H100 80GB HBM3", 81559, "1b"), (1, "NVIDIA H100 80GB HBM3", 81559, "43")],
+        "node-2": [(minor, "NVIDIA GB200", 189471, bus) for minor, bus in enumerate(["08", "09", "18", "19"])]}
+IN_EACH = {"/dev/nvidiactl": "195:255", "/dev/nvidia-uvm": "510:0", "/dev/nvidia-uvm-tools": "510:1"}
+LIBRARY = "/usr/lib64/libnvidia-ml.so.580.95.05"
+
+
+def machine(gpus):
+    """What the stand-in reads. `gpus` as in GPUS."""
+    return "driver version=580.95.05 cuda=13000\n" + "".join(
+        f"gpu minor={minor} uuid=GPU-{bus}-{minor} name={name.replace(' ', '_')} memory={mib << 20} pci=00000000:{bus}:00.0\n"
+        for minor, name, mib, bus in gpus)
+
+
+class Gpus:
+    """The driver of GPUs in the pods of the kubelet plugin."""
+
+    def __init__(self, nodes):
+        self.nodes = nodes
+
+    def set_machine(self, node, gpus):
+        """From now on the node has these GPUs."""
+        self.nodes.run(node, "bash", "-c", "cat >/run/nvidia/driver/gpus.new && mv /run/nvidia/driver/gpus.new /run/nvidia/driver/gpus",
+                       stdin=machine(gpus))
+
+    def slice_of(self, node):
+        """The devices that the node publishes, by name; None before that."""
+        found = [one for one in self.nodes.kubectl_json("get", "resourceslices")["items"]
+                 if one["spec"]["driver"] == GPU_DRIVER and one["spec"].get("nodeName") == node]
+        assert len(found) < 2
+        return {device["name"]: device for device in found[0]["spec"].get("devices", [])} if found else None
+
+    def devices_in(self, pod, container):
+        """The device nodes of NVIDIA in a container, with their numbers."""
+        process = self.nodes.process_of_container(pod, container)
+        text = self.nodes.run(pod["spec"]["nodeName"], "bash", "-c",
+                              f"cd /proc/{process}/root && find dev -name '*nvidia*' -o -path '*channel*' | xargs -r stat -c '%n %F %Hr:%Lr'")
+        return {f"/{line.split()[0]}": line.split()[-1] for line in text.splitlines() if "character" in line}
+
+    def environment_in(self, pod, container):
+        process = self.nodes.process_of_container(pod, container)
+        text = self.nodes.run(pod["spec"]["nodeName"], "bash", "-c", f"tr '\\0' '\\n' </proc/{process}/environ")
+        return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
+
+    def files(self, node):
+        """The CDI files of claims for GPUs on the node, by claim's UID."""
+        # A file may go meanwhile.
+        text = self.nodes.run(node, "bash", "-c", f'cd /run/cdi && for file in k8s.{GPU_DRIVER}-claim_*; do '
+                              'content=$(cat "$file" 2>/dev/null) && printf "%s %s\\n" "$file" "$content"; done; true')
+        return {line.split()[0].rpartition("_")[2].removesuffix(".yaml"): line.split(" ", 1)[1] for line in text.splitlines()}
+
+    def checkpoint(self, node):
+        """The entries of its checkpoint by claim's UID."""
+        noted = json.loads(self.nodes.run(node, "cat", f"{self.nodes.kubelet_root}/{PLUGIN_FOLDER}/checkpoint.json"))
+        return noted["v2"].get("preparedClaims") or {}
+
+    def kill(self, node):
+        """Kills the plugin's process on the node. Returns when the next one is ready: a kubelet asks again only after a minute."""
+        pod = next(one for one in self.nodes.plugins() if one["spec"]["nodeName"] == node)
+        restarts = self._status(pod)["restartCount"]
+        self.nodes.run(node, "kill", "-KILL", str(self.nodes.process_of_container(pod, "gpus")))
+        eventually("the container is ready again", lambda: self._status(pod)["restartCount"] > restarts and self._status(pod)["ready"])
+
+    def _status(self, pod):
+        statuses = self.nodes.get("pod", pod["metadata"]["name"], "cdom-system")["status"]["containerStatuses"]
+        return next(one for one in statuses if one["name"] == "gpus")
+
+    def log(self, node):
+        """What the driver on that node says from now on."""
+        pod = next(one for one in self.nodes.plugins() if one["spec"]["nodeName"] == node)["metadata"]
+        return PodLog(self.nodes.plane.parent / "nodes" / node / "log/pods" / f"cdom-system_{pod['name']}_{pod['uid']}/gpus/0.log")
+
+    def wait_until_nothing_is_left(self):
+        for node in NODES:
+            eventually(f"no claim for GPUs is prepared on {node}", lambda node=node: (self.files(node), self.checkpoint(node)), ({}, {}))
+
+
+def with_gpus(folder):
+    """Makes the folder: a kustomization of what is installed beside it, and the component for GPUs."""
+    folder.mkdir()
+    patch = [{"op": "add", "path": "/spec/template/spec/containers/1/env/-",
+              "value": {"name": "STAND_IN_NVML_FILE", "value": "/driver-root/gpus"}}]
+    (folder / "kustomization.yaml").write_text(yaml.safe_dump({
+        "apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": ["../site"],
+        "components": [relative(REPO / "manifests/overlays/gpus", folder)],
+        "patches": [{"target": {"kind": "DaemonSet", "name": "cdom-kubelet-plugin"}, "patch": json.dumps(patch)}]}))
+    return folder
+
+
+def relative(path, folder):
+    up = "/".join([".."] * len(folder.resolve().parts[1:]))
+    return f"{up}{path}"
+
+
+@pytest.fixture(scope="module")
+def gpus(nodes):
+    """The component for GPUs is applied meanwhile."""
+    made = Gpus(nodes)
+    for node in NODES:
+        made.set_machine(node, GPUS[node])
+    site = nodes.plane.parent.parent / "site"
+    folder = with_gpus(site.with_name("site-gpus"))
+    nodes.kubectl("apply", "-k", str(folder))
+    nodes.kubectl("-n", "cdom-system", "rollout", "status", "daemonset/cdom-kubelet-plugin", "--timeout=120s")
+    for node in NODES:
+        eventually(f"{node} publishes its GPUs", lambda node=node: set(made.slice_of(node) or ()),
+                   {f"gpu-{minor}" for minor, *_ in GPUS[node]})
+    yield made
+    nodes.kubectl("apply", "-k", str(site))
+    nodes.kubectl("-n", "cdom-system", "rollout", "status", "daemonset/cdom-kubelet-plugin", "--timeout=120s")
+    nodes.kubectl("delete", "-f", str(REPO / "manifests/overlays/gpus/device-classes.yaml"))
+    for node in NODES:
+        eventually(f"the kubelet removes the slice of {node}", lambda node=node: made.slice_of(node), None, within=90)
+
+
+def claim(name, version="v1", count=1, device_class="gpu.nvidia.com", selectors=(), kind="ResourceClaim"):
+    request = {"deviceClassName": device_class, "count": count, "selectors": [{"cel": {"expression": one}} for one in selectors]}
+    one = {"name": "gpu", **request} if version == "v1beta1" else {"name": "gpu", "exactly": request}
+    spec = {"devices": {"requests": [one]}}
+    return {"apiVersion": f"resource.k8s.io/{version}", "kind": kind, "metadata": {"name": name, "namespace": "default"},
+            "spec": {"spec": spec} if kind == "ResourceClaimTemplate" else spec}
+
+
+def pod(name, source, containers=("work",), node=None):
+    """A pod of these containers, which all have the claim. `source` as in its resourceClaims."""
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"}, "spec": {
+        "terminationGracePeriodSeconds": 1, **({"nodeSelector": {"kubernetes.io/hostname": node}} if node else {}),
+        "resourceClaims": [{"name": "claim", **source}],
+        "containers": [{"name": one, "image": "cdom.test/work:1", "resources": {"claims": [{"name": "claim"}]}} for one in containers]}}
+
+
+def running(nodes, name):
+    nodes.wait_until_it_runs(name)
+    return nodes.pod(name)
+
+
+def gpus_in(devices):
+    return {name for name in devices if name.removeprefix("/dev/nvidia").isdigit()}
+
+
+def test_a_node_publishes_its_gpus_as_nvidias_driver_does(gpus):
+    """Names and attributes as a selector of a user names them. The goldens of five machines are units."""
+    found = gpus.slice_of("node-1")["gpu-1"]
+    attributes = {name: next(iter(value.values())) for name, value in found["attributes"].items()}
+    assert attributes.pop("uuid") == "GPU-43-1"
+    assert attributes.items() >= {"type": "gpu", "productName": "NVIDIA H100 80GB HBM3", "driverVersion": "580.95.5",
+                                  "cudaDriverVersion": "13.0.0", "resource.kubernetes.io/pciBusID": "0000:43:00.0"}.items()
+    assert found["capacity"] == {"memory": {"value": "81559Mi"}}
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta2", "v1beta1"])
+def test_two_containers_of_a_pod_share_the_gpu_of_a_claim_by_name(nodes, gpus, made, version):
+    made(claim("one-gpu", version), pod("shares", {"resourceClaimName": "one-gpu"}, ("ctr0", "ctr1")))
+    shares = running(nodes, "shares")
+    node = shares["spec"]["nodeName"]
+    given = gpus.devices_in(shares, "ctr0")
+    assert gpus.devices_in(shares, "ctr1") == given
+    [gpu] = gpus_in(given)
+    assert given == {**IN_EACH, gpu: f"195:{gpu.removeprefix('/dev/nvidia')}"}
+    process = nodes.process_of_container(shares, "ctr1")
+    nodes.run(node, "cmp", f"/proc/{process}/root{LIBRARY}", f"/run/nvidia/driver{LIBRARY}")
+    environment = gpus.environment_in(shares, "ctr0")
+    assert (environment["NVIDIA_VISIBLE_DEVICES"], environment["LD_LIBRARY_PATH"]) == ("void", "/usr/lib64")
+
+
+def test_two_pods_that_name_one_claim_share_its_gpu_until_the_last_ends(nodes, gpus, made):
+    made(claim("shared-gpu"), pod("first", {"resourceClaimName": "shared-gpu"}))
+    first = running(nodes, "first")
+    made(pod("second", {"resourceClaimName": "shared-gpu"}))
+    second = running(nodes, "second")
+    assert gpus_in(gpus.devices_in(first, "work")) == gpus_in(gpus.devices_in(second, "work"))
+    nodes.kubectl("delete", "pod", "first", "--timeout=60s")
+    assert len(gpus.files(second["spec"]["nodeName"])) == 1
+    nodes.kubectl("delete", "pod", "second", "--timeout=60s")
+    gpus.wait_until_nothing_is_left()
+
+
+def test_four_gpus_and_a_channel_are_one_claim_by_both_of_our_drivers(nodes, gpus, made):
+    """A ComputeDomain that asks for GPUs, on the only node that has as many."""
+    made({**domain("both"), "metadata": {"name": "both", "namespace": "default", "annotations": {"cdom.dev/gpus": "4"}}},
+         pod("both", {"resourceClaimTemplateName": "both-channel"}))
+    both = running(nodes, "both")
+    assert both["spec"]["nodeName"] == "node-2"
+    given = gpus.devices_in(both, "work")
+    assert gpus_in(given) == {f"/dev/nvidia{minor}" for minor in range(4)}
+    assert given["/dev/nvidia-caps-imex-channels/channel0"] == "235:0"
+
+
+def test_a_pod_that_asks_for_nvidia_com_gpu_gets_one_by_the_device_class(nodes, gpus, made):
+    asks = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "extended", "namespace": "default"}, "spec": {
+        "terminationGracePeriodSeconds": 1,
+        "containers": [{"name": "work", "image": "cdom.test/work:1", "resources": {"limits": {"nvidia.com/gpu": 1}}}]}}
+    made(asks)
+    assert len(gpus_in(gpus.devices_in(running(nodes, "extended"), "work"))) == 1
+
+
+def test_001_7_a_claim_names_the_model_and_the_memory_of_its_gpus(nodes, gpus, made):
+    selectors = ["device.attributes['gpu.nvidia.com'].productName.contains('GB200')",
+                 "device.capacity['gpu.nvidia.com'].memory.compareTo(quantity('160Gi')) >= 0"]
+    made(claim("large", count=2, selectors=selectors), pod("large", {"resourceClaimName": "large"}))
+    large = running(nodes, "large")
+    assert large["spec"]["nodeName"] == "node-2"
+    assert len(gpus_in(gpus.devices_in(large, "work"))) == 2
+
+
+def test_a_job_with_a_gpu_for_each_pod_gives_no_gpu_twice(nodes, gpus, made):
+    spec = pod("each", {"resourceClaimTemplateName": "each"})["spec"]
+    made(claim("each", kind="ResourceClaimTemplate"),
+         {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "each", "namespace": "default"},
+          "spec": {"parallelism": 6, "completions": 6, "template": {"spec": {**spec, "restartPolicy": "Never"}}}})
+    total = sum(map(len, GPUS.values()))
+
+    def run():
+        return [one for one in nodes.list("pods", "default", "job-name=each") if one["status"].get("phase") == "Running"]
+    eventually("pods of the Job that run", lambda: len(run()), total, within=90)
+    given = [(one["spec"]["nodeName"], *gpus_in(gpus.devices_in(one, "work"))) for one in run()]
+    assert len(set(given)) == total
+    assert {node for node, _ in given} == set(NODES)
+    nodes.kubectl("delete", "job", "each", "--timeout=90s")
+    gpus.wait_until_nothing_is_left()
+
+
+def test_a_plugin_that_is_killed_under_a_pod_leaves_its_files_and_serves_the_next_pod(nodes, gpus, made):
+    made(claim("kept"), pod("kept", {"resourceClaimName": "kept"}, node="node-1"))
+    running(nodes, "kept")
+    before = gpus.files("node-1"), gpus.checkpoint("node-1")
+    gpus.kill("node-1")
+    made(claim("next"), pod("next", {"resourceClaimName": "next"}, node="node-1"))
+    running(nodes, "next")
+    kept = {uid: gpus.files("node-1")[uid] for uid in before[0]}
+    assert (kept, {uid: gpus.checkpoint("node-1")[uid] for uid in before[1]}) == before
+    assert gpus_in(gpus.devices_in(nodes.pod("kept"), "work")) != gpus_in(gpus.devices_in(nodes.pod("next"), "work"))
+
+
+def test_a_gpu_that_is_lost_under_a_pod_is_no_longer_offered_and_the_pod_can_end(nodes, gpus, made):
+    """The pod keeps what it has. Its kubelet learns that the device is ill. The other GPU is served."""
+    made(claim("ill"), pod("ill", {"resourceClaimName": "ill"}, node="node-1"))
+    ill = running(nodes, "ill")
+    [gpu] = gpus_in(gpus.devices_in(ill, "work"))
+    name = f"gpu-{gpu.removeprefix('/dev/nvidia')}"
+    with lost_gpu(gpus, "node-1", int(name.removeprefix("gpu-"))):
+        eventually("devices that are offered", lambda: set(gpus.slice_of("node-1")), {"gpu-0", "gpu-1"} - {name}, within=90)
+
+        def health():
+            statuses = nodes.pod("ill")["status"]["containerStatuses"][0].get("allocatedResourcesStatus") or []
+            return [one["health"] for status in statuses for one in status["resources"]]
+        eventually("health of the pod's device", health, ["Unhealthy"], within=60)
+        made(claim("well"), pod("well", {"resourceClaimName": "well"}, node="node-1"))
+        assert gpus_in(gpus.devices_in(running(nodes, "well"), "work")) == {"/dev/nvidia0", "/dev/nvidia1"} - {gpu}
+        nodes.kubectl("delete", "pod", "ill", "well", "--timeout=60s")
+        gpus.wait_until_nothing_is_left()
+    eventually("devices that are offered", lambda: set(gpus.slice_of("node-1")), {"gpu-0", "gpu-1"}, within=90)
+
+
+@contextlib.contextmanager
+def lost_gpu(gpus, node, minor):
+    """Meanwhile NVML says of that GPU that it is lost."""
+    text = "".join(line + (" fail=15" if f"minor={minor} " in line else "") + "\n" for line in machine(GPUS[node]).splitlines())
+    gpus.nodes.run(node, "bash", "-c", "cat >/run/nvidia/driver/gpus.new && mv /run/nvidia/driver/gpus.new /run/nvidia/driver/gpus", stdin=text)
+    try:
+        yield
+    finally:
+        gpus.set_machine(node, GPUS[node])
