@@ -62,6 +62,8 @@ CASES = {
                                 (["standalone", "kubelet-plugin"], ["overlays/driver-container"], "")),
     "kubelets with another root folder": ({**IMAGES, "rack": True, "kubeletPlugin": {"kubeletRootDirectoryPath": "/var/lib/k0s/kubelet"}}, [],
                                           (["standalone", "kubelet-plugin"], ["overlays/kubelet-root"], "")),
+    "GPUs by cdom": ({**IMAGES, "rack": True, "resources": {"gpus": {"enabled": True}}}, [],
+                     (["standalone", "kubelet-plugin"], ["overlays/gpus"], "")),
     "daemons with a type of SELinux": ({**IMAGES, "config": CONFIGURATION}, [], (["standalone"], ["overlays/selinux"], "")),
     "Kubernetes 1.33": ({**IMAGES, "rack": True, "policies": {"advice": True}, "resourceApiVersion": "resource.k8s.io/v1beta2"}, [],
                         (["standalone", "kubelet-plugin", "policies/advice"], ["overlays/dra-v1beta2"], "")),
@@ -75,6 +77,7 @@ CASES = {
 }
 
 BOTH = {"rack": True, "placement": {"enabled": True}}
+GPUS = {**BOTH, "resources": {"gpus": {"enabled": True}}}
 BESIDE = {"mode": "beside", "daemon": {"image": "registry.example.com/dra-driver-nvidia-gpu:v0.5.0"}}
 # Another value for each whose type has no obvious one, and on top of which values it has an effect.
 OTHERS = {
@@ -107,6 +110,12 @@ OTHERS = {
     "controller.podSecurityContext": ({"fsGroup": 1}, BOTH),
     "kubeletPlugin.podSecurityContext": ({"fsGroup": 1}, BOTH),
     "kubeletPlugin.containers.computeDomains.healthcheckPort": (51515, BOTH),
+    "resources.gpus.enabled": (True, BOTH),
+    "kubeletPlugin.metrics.gpuHttpEndpoint": (":9090", GPUS),
+    "kubeletPlugin.containers.gpus.env": ([{"name": "PUBLISH_CLIQUE", "value": "true"}], GPUS),
+    "kubeletPlugin.containers.gpus.securityContext": ({"runAsUser": 1}, GPUS),
+    "kubeletPlugin.containers.gpus.resources": ({"requests": {"cpu": "1"}}, GPUS),
+    "kubeletPlugin.containers.gpus.healthcheckPort": (51516, GPUS),
 }
 OF_LAST_PART = {
     "podAnnotations": {"a": "b"}, "nodeSelector": {"a": "b"}, "tolerations": [{"operator": "Exists"}], "affinity": {"podAffinity": {}},
@@ -312,7 +321,7 @@ def test_each_value_of_nvidias_chart_is_one_here_or_ignored_by_name():
 def test_ignored_values_change_nothing_and_the_notes_name_each(helm):
     values, plain = {}, helm.template({})
     for path in IGNORED:
-        values = at_path(path, {"enabled": False} if path in ("webhook", "resources.gpus", "kubeletPlugin.containers.gpus") else False, values)
+        values = at_path(path, {"enabled": False} if path == "webhook" else False, values)
     assert helm.template(values) == plain
     notes, quiet = helm.notes(values), helm.notes({})
     assert [path for path in IGNORED if f"\n- {path}: {IGNORED[path]}\n" not in notes] == []

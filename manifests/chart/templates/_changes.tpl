@@ -82,8 +82,13 @@
 {{- $pod := .object.spec.template.spec }}
 {{- $container := first $pod.containers }}
 {{- $preflight := first $pod.initContainers }}
+{{- $all := list $container $preflight }}
+{{- if .root.Values.resources.gpus.enabled }}
+{{- include "cdom.addGpus" (dict "root" .root "pod" $pod) }}
+{{- $all = append $all (last $pod.containers) }}
+{{- end }}
 {{- include "cdom.pod" (dict "root" .root "template" .object.spec.template "values" $values "settings" (include "cdom.pluginSettings" .root)) }}
-{{- range list $container $preflight }}
+{{- range $all }}
 {{- $_ := set . "image" (include "cdom.image" $.root) }}
 {{- end }}
 {{- include "cdom.container" (dict "root" .root "container" $container "values" $values.containers.computeDomains) }}
@@ -93,12 +98,13 @@
 {{- include "cdom.port" (dict "ports" $container.ports "endpoint" $values.metrics.computeDomainHttpEndpoint) }}
 {{- with $values.updateStrategy }}{{ $_ := set $.object.spec "updateStrategy" . }}{{ end }}
 {{- if eq (include "cdom.dra" .root) "resource.k8s.io/v1beta1" }}
-{{- include "cdom.oneInstance" (dict "object" .object "containers" (list $container $preflight)) }}
+{{- include "cdom.oneInstance" (dict "object" .object "containers" $all) }}
 {{- end }}
 {{- /* Kubelet and plugin name their folders to each other, so each is mounted under the path that it has on the node. */}}
 {{- $folders := dict "plugins-registry" (include "cdom.registrarFolder" .root)
-      "plugins" (printf "%s/compute-domain.nvidia.com" (include "cdom.pluginsFolder" .root)) }}
-{{- range list $container $preflight }}
+      "plugins" (printf "%s/compute-domain.nvidia.com" (include "cdom.pluginsFolder" .root))
+      "gpu-plugins" (printf "%s/gpu.nvidia.com" (include "cdom.pluginsFolder" .root)) }}
+{{- range $all }}
 {{- range .volumeMounts }}
 {{- if hasKey $folders .name }}{{ $_ := set . "mountPath" (get $folders .name) }}{{ end }}
 {{- end }}
@@ -107,16 +113,49 @@
 {{- range $pod.volumes }}
 {{- if hasKey $folders .name }}{{ $_ := set .hostPath "path" (get $folders .name) }}{{ end }}
 {{- end }}
-{{- $mounts := dict "pod" $pod "containers" (list $container $preflight) }}
+{{- $mounts := dict "pod" $pod "containers" $all }}
 {{- with .root.Values.altProcDevices }}
 {{- include "cdom.mount" (merge (dict "name" "alt-proc-devices" "path" "/alt-proc-devices" "readOnly" true
       "source" (dict "hostPath" (dict "path" . "type" "File"))) $mounts) }}
 {{- end }}
 {{- if .root.Values.maskNvidiaDriverParams }}
 {{- include "cdom.mount" (merge (dict "name" "masked" "path" "/masked" "source" (dict "emptyDir" (dict "medium" "Memory" "sizeLimit" "1Mi"))) $mounts) }}
-{{- range list $container $preflight }}
+{{- range $all }}
 {{- $_ := set . "command" (concat (list "bash" "-c" (include "cdom.masked" $) "masked") .command) }}
 {{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* Adds the container for GPUs, as manifests/overlays/gpus does. */}}
+{{- define "cdom.addGpus" -}}
+{{- $pod := .pod }}
+{{- range fromYamlArray (.root.Files.Get "files/gpus/container.yaml") }}
+{{- $list := last (initial (splitList "/" .path)) }}
+{{- $_ := set $pod $list (append (get $pod $list) .value) }}
+{{- end }}
+{{- $values := .root.Values.kubeletPlugin }}
+{{- $container := last $pod.containers }}
+{{- range $container.env }}
+{{- if eq .name "HTTP_ENDPOINT" }}{{ $_ := set . "value" $values.metrics.gpuHttpEndpoint }}{{ end }}
+{{- end }}
+{{- if ge (int $values.containers.gpus.healthcheckPort) 0 }}
+{{- $port := dict "name" "HEALTHCHECK_PORT" "value" (toString $values.containers.gpus.healthcheckPort) }}
+{{- $_ := set $container "env" (append $container.env $port) }}
+{{- end }}
+{{- include "cdom.container" (dict "root" .root "container" $container "values" $values.containers.gpus) }}
+{{- include "cdom.port" (dict "ports" $container.ports "endpoint" $values.metrics.gpuHttpEndpoint) }}
+{{- end }}
+
+{{- /* Before v1, classes have no name for an extended resource. */}}
+{{- define "cdom.gpuClasses" -}}
+{{- include "cdom.draVersion" . }}
+{{- if ne .object.apiVersion "resource.k8s.io/v1" }}{{ $_ := unset .object.spec "extendedResourceName" }}{{ end }}
+{{- end }}
+
+{{- define "cdom.pluginNetwork" -}}
+{{- if .root.Values.resources.gpus.enabled }}
+{{- $ingress := first .object.spec.ingress }}
+{{- $_ := set $ingress "ports" (append $ingress.ports (dict "protocol" "TCP" "port" "gpu-metrics")) }}
 {{- end }}
 {{- end }}
 
