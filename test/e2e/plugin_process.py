@@ -98,6 +98,11 @@ class Domain:
 class Plugin:
     """A plugin that publishes its devices; `port` and `health_port` are those that other pods of the cluster reach."""
 
+    program = "compute-domain-kubelet-plugin"
+    driver_name = DRIVER
+    options = ("--config-template", REPO / "node/imex/imexd.cfg.tmpl")
+    environment = {"STAND_IN_NVML_GPUS": "GB200,0,3,0,1,1"}
+
     def __init__(self, cluster, programs):
         self._cluster = cluster
         self._programs = programs
@@ -105,7 +110,7 @@ class Plugin:
         self.cdi = self._folder / "cdi"
         self.driver = self._folder / "driver"
         self._name = "plugin"
-        self._socket = self._folder / "plugins" / DRIVER / "dra.sock"
+        self._socket = self._folder / "plugins" / self.driver_name / "dra.sock"
         self._runs = None  # What run_with() was given, if it runs with that.
         self.port = free_port()
         self.health_port = free_port()
@@ -135,7 +140,7 @@ class Plugin:
                      "driver/proc/driver/nvidia/capabilities"):
             (folder / name).mkdir(parents=True)
         self._make_driver(self.driver)
-        (folder / "devices").write_text("Character devices:\n235 nvidia-caps-imex-channels\n236 nvidia-caps\n\n"
+        (folder / "devices").write_text("Character devices:\n195 nvidia\n235 nvidia-caps-imex-channels\n236 nvidia-caps\n510 nvidia-uvm\n\n"
                                         "Block devices:\n")
         self._cluster.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}})
         self.kubeconfig = self._make_kubeconfig()
@@ -147,13 +152,13 @@ class Plugin:
         (folder / f"{self._name}.log").write_text("")
         self._runs = None
         self._process = Process(self._name, [
-            *within, self._programs / "compute-domain-kubelet-plugin", "--node-name", NODE, "--namespace", "cdom-system",
+            *within, self._programs / self.program, "--node-name", NODE, "--namespace", "cdom-system",
             "--kubeconfig", kubeconfig or self.kubeconfig, "--kubelet-registrar-directory-path", folder / "registry",
             "--kubelet-plugins-directory-path", folder / "plugins", "--cdi-root", folder / "cdi",
             "--nvidia-driver-root", self.driver, "--container-driver-root", self.driver,
-            *(["--proc-devices", folder / "devices"] if devices else []), "--config-template", REPO / "node/imex/imexd.cfg.tmpl",
+            *(["--proc-devices", folder / "devices"] if devices else []), *self.options,
             "--http-endpoint", f"127.0.0.1:{self.port}", "--healthcheck-port", str(self.health_port), *arguments],
-            folder, {"STAND_IN_NVML_GPUS": "GB200,0,3,0,1,1", **(environment or {})})
+            folder, {**self.environment, **(environment or {})})
 
     def preflight(self, environment):
         """What preflight says with these variables."""

@@ -21,7 +21,7 @@ nodes=(node-1 node-2)
 readonly kImage=registry.example.com/cdom-driver
 export TEST_CHART_REPO=deployments/helm/dra-driver-nvidia-gpu  # In names of cases, as the next ones.
 export TEST_GPU_STRESS_PODS_N=20 TEST_GPU_STRESS_ITERATIONS=1 TEST_GPU_STRESS_DELAY=1
-readonly kTools=(bash cat ls rm sleep)  # In the containers of ubuntu and busybox; `sh` is bash.
+readonly kTools=(bash cat ls rm sleep wc)  # In the containers of ubuntu and busybox; `sh` is bash.
 
 misuse() {
   echo "run: $*; the head of test/reference/run.sh says what there is" >&2
@@ -96,15 +96,38 @@ leave() {
 # An image with the programs of this machine that the suite's pods run, under both names.
 load_public_images() {
   local tool file name node
-  local -a paths=("$(type -P bash)=/bin/sh")
+  local -a paths=("$(type -P bash)=/bin/sh" "$(type -P bash)=/bin/bash")
   for tool in "${kTools[@]}"; do paths+=("$(realpath "$(type -P "$tool")")=/usr/bin/$tool"); done
   for tool in "${paths[@]}"; do
     while read -r file; do paths+=("$file=$file"); done < <(ldd "${tool%%=*}" | grep -oE '/[^ ]+' | sort -u)
   done
-  for name in docker.io/library/ubuntu:22.04 docker.io/library/busybox:latest; do
+  for name in docker.io/library/ubuntu:22.04 docker.io/library/ubuntu:24.04 docker.io/library/busybox:latest; do
     "$realnodes/archive.sh" "${cluster%/cluster}/image.tar" "$name" /bin/sh "${paths[@]}"
     for node in "${nodes[@]}"; do in_node "$node" "$cluster/containerd/ctr" --namespace k8s.io images import "${cluster%/cluster}/image.tar" >/dev/null; done
   done
+}
+
+# Two GPUs, which NVML's stand-in reads from a file, and sysfs as the kernel has it for them. In a container, `nvidia-smi -L` lists those
+# whose device files are there.
+gpus_on() {  # gpus_on NODE
+  local minor at=/run/nvidia/driver
+  {
+    echo 'driver version=580.95.05 cuda=13000'
+    for minor in 0 1; do
+      echo "gpu minor=$minor uuid=GPU-${1#node-}000000$minor-0000-4000-8000-000000000000 name=NVIDIA_H100_80GB_HBM3 pci=00000000:1$minor:00.0 addressing=1"
+    done
+  } | in_node "$1" bash -c "cat >$at/gpus"
+  for minor in 0 1; do
+    in_node "$1" mkdir -p "$at/sys/devices/pci0000:1$minor/0000:1$minor:00.0" "$at/sys/bus/pci/devices"
+    in_node "$1" ln -s "../../../devices/pci0000:1$minor/0000:1$minor:00.0" "$at/sys/bus/pci/devices/0000:1$minor:00.0"
+  done
+  in_node "$1" bash -c "cat >$at/usr/bin/nvidia-smi && chmod 755 $at/usr/bin/nvidia-smi" <<SMI
+#!/bin/bash
+[[ \${1:-} == -L ]] || { echo stand-in; exit 0; }
+for gpu in /dev/nvidia[0-9]*; do
+  [[ ! -c \$gpu ]] || echo "GPU \${gpu#/dev/nvidia}: NVIDIA H100 80GB HBM3 (UUID: GPU-${1#node-}000000\${gpu#/dev/nvidia}-0000-4000-8000-000000000000)"
+done
+SMI
 }
 
 cluster_up() {
@@ -114,7 +137,7 @@ cluster_up() {
   load_public_images
   for node in "${nodes[@]}"; do
     driver_on "$node" && imex_on "$node"
-    printf '#!/bin/bash\necho stand-in\n' | in_node "$node" bash -c 'cat >/run/nvidia/driver/usr/bin/nvidia-smi && chmod 755 /run/nvidia/driver/usr/bin/nvidia-smi'
+    gpus_on "$node"
   done
   kubectl label nodes --all nvidia.com/gpu.present=true
   kubectl apply -f "$here/never_pull.yaml"
@@ -168,7 +191,10 @@ lane() {
   tag=$(jq -r '.manifests[0].annotations["org.opencontainers.image.ref.name"]' "$image/index.json")
   cat >"$home/values.yaml" <<YAML
 image: {repository: $kImage, tag: "$tag"}
-kubeletPlugin: {containers: {computeDomains: {env: [{name: STAND_IN_NVML_GPUS, value: "GB200,0,3,0,1,1"}]}}}
+kubeletPlugin:
+  containers:
+    computeDomains: {env: [{name: STAND_IN_NVML_GPUS, value: "GB200,0,3,0,1,1"}]}
+    gpus: {env: [{name: STAND_IN_NVML_FILE, value: /driver-root/gpus}, {name: ALT_PROC_DEVICES_PATH, value: /driver-root/devices}]}
 ${more:-}
 YAML
   cd "$home/reference"
@@ -227,7 +253,9 @@ TEST_CHART_VERSION=$(git show HEAD:VERSION | sed 's/^v//')
 export TEST_CHART_VERSION
 mapfile -t files < <(git ls-tree --name-only HEAD tests/bats/ | grep '\.bats$')
 mapfile -t domains < <(printf '%s\n' "${files[@]}" | grep -v /test_gpu_)
-mapfile -t gpus < <(printf '%s\n' "${files[@]}" | grep /test_gpu_ | grep -v _cuda_)
+# Cases that fail leave pods and claims, by which others would fail. So those of what cdom does not do have a cluster of their own.
+mapfile -t gpus < <(printf '%s\n' "${files[@]}" | grep -E '/test_gpu_(basic|extres|robustness|stress)\.')
+mapfile -t not_served < <(printf '%s\n' "${files[@]}" | grep -E '/test_gpu_' | grep -vE '_(basic|extres|robustness|stress|cuda_.*)\.')
 mapfile -t cuda < <(printf '%s\n' "${files[@]}" | grep /test_gpu_cuda_)
 if [[ -n $only_gates ]]; then
   run_gates
@@ -237,10 +265,12 @@ lane domains "${domains[@]}" &
 wait $!
 # At the same time, because they wait most of the time: CUDA's wait 40 minutes for pods that no node can run.
 lane gpus "${gpus[@]}" &
-other=$!
+others=($!)
+lane not-served "${not_served[@]}" &
+others+=($!)
 lane cuda "${cuda[@]}" &
 wait $!
-wait "$other"
+for other in "${others[@]}"; do wait "$other"; done
 verdicts >"$output/verdicts.tsv"
 compare
 known=$(sed -n '1s/^# \([0-9a-f]*\).*/\1/p' "$here/expected.tsv")

@@ -74,6 +74,7 @@ MODULES = [
     # Many clients, nodes without a plugin, GPUs, and pages.
     *of_pytest("e2e", 3, "actors", r"pkg/kube/(access|cache)|controller/process/"),
     *of_pytest("e2e", 3, "gpus host_managed missing_plugins", r"node/plugin/rules|controller/compute_domain/status/explanation"),
+    *of_pytest("e2e", 3, "gpu_plugin", r"node/(gpu|dra|kubelet|cdi|nvml|driver)/"),
     *of_pytest("e2e", 3, "insight metrics", r"manifests/monitoring|controller/process/metrics|docs/(metrics|alerts)"),
     *of_pytest("e2e", 3, "backup crds examples pages waiting", r"docs/|crds/|examples/|test/e2e/(pages|waiting)\.py"),
     *of_pytest("e2e", 3, "maintenance", r"docs/maintenance\.md|test/e2e/pages\.py"),
