@@ -6,6 +6,8 @@ program here uses one. The numbers of device nodes are those of the node's file 
 
 import contextlib
 import json
+import re
+import subprocess
 
 import pytest
 import yaml
@@ -40,6 +42,13 @@ class Gpus:
         """From now on the node has these GPUs."""
         self.nodes.run(node, "bash", "-c", "cat >/run/nvidia/driver/gpus.new && mv /run/nvidia/driver/gpus.new /run/nvidia/driver/gpus",
                        stdin=machine(gpus))
+
+    def make_sysfs(self, node):
+        """What the kernel says of where its GPUs are: each is behind a PCIe root of its own."""
+        for *_, bus in GPUS[node]:
+            device, at = f"pci0000:{bus}/0000:{bus}:00.0", "/run/nvidia/driver/sys"
+            self.nodes.run(node, "bash", "-ec", f"mkdir -p {at}/devices/{device} {at}/bus/pci/devices && "
+                           f"ln -sfn ../../../devices/{device} {at}/bus/pci/devices/0000:{bus}:00.0")
 
     def slice_of(self, node):
         """The devices that the node publishes, by name; None before that."""
@@ -115,6 +124,7 @@ def gpus(nodes):
     """The component for GPUs is applied meanwhile."""
     made = Gpus(nodes)
     for node in NODES:
+        made.make_sysfs(node)
         made.set_machine(node, GPUS[node])
     site = nodes.plane.parent.parent / "site"
     folder = with_gpus(site.with_name("site-gpus"))
@@ -162,7 +172,7 @@ def test_a_node_publishes_its_gpus_as_nvidias_driver_does(gpus):
     attributes = {name: next(iter(value.values())) for name, value in found["attributes"].items()}
     assert attributes.pop("uuid") == "GPU-43-1"
     assert attributes.items() >= {"type": "gpu", "productName": "NVIDIA H100 80GB HBM3", "driverVersion": "580.95.5",
-                                  "cudaDriverVersion": "13.0.0", "resource.kubernetes.io/pciBusID": "0000:43:00.0"}.items()
+                                  "cudaDriverVersion": "13.0.0", "resource.kubernetes.io/pciBusID": "0000:43:00.0", "resource.kubernetes.io/pcieRoot": "pci0000:43"}.items()
     assert found["capacity"] == {"memory": {"value": "81559Mi"}}
 
 
@@ -219,6 +229,100 @@ def test_001_7_a_claim_names_the_model_and_the_memory_of_its_gpus(nodes, gpus, m
     large = running(nodes, "large")
     assert large["spec"]["nodeName"] == "node-2"
     assert len(gpus_in(gpus.devices_in(large, "work"))) == 2
+
+
+def test_001_6_classes_of_an_administrator_give_each_user_gpus_of_his_kind(nodes, gpus, made):
+    """The example, by a pod of each."""
+    for file in ("device-classes", "claims"):
+        made(*yaml.safe_load_all((REPO / f"examples/device-classes/{file}.yaml").read_text()))
+    made(pod("training", {"resourceClaimTemplateName": "for-training"}), pod("inference", {"resourceClaimTemplateName": "for-inference"}))
+    given = {name: (one["spec"]["nodeName"], len(gpus_in(gpus.devices_in(one, "work"))))
+             for name in ("training", "inference") for one in [running(nodes, name)]}
+    assert given == {"training": ("node-2", 2), "inference": ("node-1", 1)}
+
+
+def test_001_2_a_gpu_and_a_network_card_are_chosen_behind_one_pcie_root(nodes, gpus, made):
+    """The card is a device of a driver that nobody runs here. So the scheduler's choice is what is looked at: the pod does not start."""
+    roots = [f"pci0000:{bus}" for *_, bus in GPUS["node-2"]]
+    cards = [{"name": f"card-{i}", "attributes": {"resource.kubernetes.io/pcieRoot": {"string": root}}}
+             for i, root in enumerate(["pci0000:77", roots[2]])]  # The first card is beside no GPU.
+    near = claim("near")
+    near["spec"]["devices"] |= {"constraints": [{"matchAttribute": "resource.kubernetes.io/pcieRoot"}]}
+    near["spec"]["devices"]["requests"].append({"name": "card", "exactly": {"deviceClassName": "card.example.com"}})
+    made({"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "card.example.com"},
+          "spec": {"selectors": [{"cel": {"expression": "device.driver == 'card.example.com'"}}]}},
+         {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": "cards"},
+          "spec": {"driver": "card.example.com", "nodeName": "node-2", "pool": {"name": "node-2", "generation": 1, "resourceSliceCount": 1},
+                   "devices": cards}},
+         near, pod("near", {"resourceClaimName": "near"}))
+
+    def chosen():
+        devices = nodes.get("resourceclaim", "near").get("status", {}).get("allocation", {}).get("devices", {})
+        return {one["request"]: one["device"] for one in devices.get("results", [])}
+    eventually("devices of the claim", chosen, {"gpu": "gpu-2", "card": "card-1"})
+
+
+def test_003_7_the_check_of_a_gpu_and_a_channel_completes(nodes, gpus, made, tmp_path):
+    """examples/gdc as it is. Its image and nvidia-smi are made of programs of this machine."""
+    load_ubuntu(nodes, tmp_path)
+    for node in NODES:
+        nodes.run(node, "bash", "-ec", "cat >/run/nvidia/driver/usr/bin/nvidia-smi && chmod 755 /run/nvidia/driver/usr/bin/nvidia-smi",
+                  stdin="#!/bin/sh\nfor gpu in /dev/nvidia[0-9]*; do test -c $gpu && echo \"GPU: $gpu\" && found=yes; done\ntest -n \"$found\"\n")
+    with driver_of_another_file(gpus):
+        for file in ("gpu-claim", "domain", "check"):
+            made(*({**one, "metadata": {**one["metadata"], "namespace": "default"}}
+                   for one in yaml.safe_load_all((REPO / f"examples/gdc/{file}.yaml").read_text())))
+        eventually("phase of the check", lambda: nodes.pod("gdc-check")["status"].get("phase"), "Succeeded", within=90)
+
+
+def load_ubuntu(nodes, folder):
+    """Gives each node an image that is called ubuntu:22.04, and has a shell, on which the check runs."""
+    shell = subprocess.run(["realpath", "/bin/bash"], check=True, capture_output=True, text=True).stdout.strip()
+    needed = re.findall(r"(/\S+)", subprocess.run(["ldd", shell], check=True, capture_output=True, text=True).stdout)
+    archive = folder / "ubuntu.tar"
+    subprocess.run([REPO / "test/cluster/realnodes/archive.sh", archive, "docker.io/library/ubuntu:22.04", "/bin/sh", f"{shell}=/bin/sh",
+                    f"{shell}=/bin/bash", *(f"{file}={file}" for file in needed)], check=True)
+    for node in NODES:
+        nodes.run(node, nodes.plane.parent / "containerd/ctr", "--namespace", "k8s.io", "images", "import", archive)
+
+
+@contextlib.contextmanager
+def driver_of_another_file(gpus):
+    """Meanwhile the drivers have seen that there is a further program of NVIDIA's."""
+    for node in NODES:
+        gpus.kill(node)
+    yield
+
+
+def test_a_driver_that_is_upgraded_under_a_pod_is_given_to_the_next_and_the_pods_files_are_renewed(nodes, gpus, made):
+    """The pod's containers may start again in place: then they need libraries that exist."""
+    made(claim("old"), pod("old", {"resourceClaimName": "old"}, node="node-1"))
+    running(nodes, "old")
+    [(uid, before)] = gpus.files("node-1").items()
+    with upgraded(gpus, "node-1"):
+        eventually("the pod's file names the new libraries", lambda: gpus.files("node-1")[uid], lambda text: "580.105.08" in text)
+        assert "580.95.05" in before
+        assert "580.95.05" not in gpus.files("node-1")[uid]
+        eventually("version that is published", lambda: gpus.slice_of("node-1")["gpu-0"]["attributes"]["driverVersion"]["version"], "580.105.8")
+        made(claim("new"), pod("new", {"resourceClaimName": "new"}, node="node-1"))
+        running(nodes, "new")
+    nodes.kubectl("delete", "pod", "old", "new", "--timeout=60s")
+    gpus.wait_until_nothing_is_left()
+
+
+@contextlib.contextmanager
+def upgraded(gpus, node):
+    """Meanwhile the node has a newer driver."""
+    folder, now, later = "/run/nvidia/driver/usr/lib64", "580.95.05", "580.105.08"
+
+    def replace(one, other):
+        gpus.nodes.run(node, "bash", "-ec", f"cd {folder} && mv libnvidia-ml.so.{one} libnvidia-ml.so.{other} && mv libcuda.so.{one} libcuda.so.{other} && "
+                       f"ln -sfn libnvidia-ml.so.{other} libnvidia-ml.so.1 && sed -i s/version={one}/version={other}/ ../../gpus")
+    replace(now, later)
+    try:
+        yield
+    finally:
+        replace(later, now)
 
 
 def test_a_job_with_a_gpu_for_each_pod_gives_no_gpu_twice(nodes, gpus, made):

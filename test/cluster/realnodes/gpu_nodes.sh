@@ -9,6 +9,7 @@ driver_on() {  # driver_on NODE
     in_node "$1" ln -s /dev/null /run/nvidia/driver/dev/nvidia0 &&
     in_node "$1" cp "$bin/../node/nvml/libnvml_stand_in.so" /run/nvidia/driver/usr/lib64/libnvidia-ml.so.580.95.05 &&
     in_node "$1" ln -s libnvidia-ml.so.580.95.05 /run/nvidia/driver/usr/lib64/libnvidia-ml.so.1 &&
+    in_node "$1" touch /run/nvidia/driver/usr/lib64/libcuda.so.580.95.05 &&
     in_node "$1" cp /proc/sys/kernel/random/boot_id /run/nvidia/driver/boot_id &&
     printf 'DeviceFileMinor: 512\nDeviceFileMode: 438\nDeviceFileModify: 0\n' |
     in_node "$1" bash -c 'cat >/run/nvidia/driver/proc/driver/nvidia/capabilities/fabric-imex-mgmt' &&
