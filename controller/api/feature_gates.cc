@@ -27,6 +27,26 @@ constexpr auto kNotOfDomains = std::to_array<std::string_view>(
      "DeviceMetadata", "DynamicMIG", "LoggingAlphaOptions", "LoggingBetaOptions", "MPSSupport",
      "NVMLDeviceHealthCheck", "PassthroughSupport", "PerNodeGPUConfig", "TimeSlicingSettings"});
 
+// Gates of GPUs: all are alpha, and off by default.
+struct GpuGate {
+  std::string_view name;
+  std::string_view cost;  // If it is on.
+};
+constexpr auto kOfGpus = std::to_array<GpuGate>({
+    {"ConsumableShares", "each GPU is given to one claim, whole"},
+    {"DRAListTypeAttributes", "a GPU has one NUMA node, if it is published"},
+    {"DeviceMetadata", "pods get no files that describe their devices"},
+    {"DynamicMIG", "only MIG devices that an administrator has made are published"},
+    {"FabricManagerPartitioning", "GPUs are published without their partitions"},
+    {"MPSSupport", "claims that ask for MPS are refused"},
+    {"NVMLDeviceHealthCheck", "devices get no taints. A GPU that is lost is no longer published"},
+    {"PassthroughSupport", "no GPU is published for virtual machines"},
+    {"PerNodeGPUConfig", "all nodes have the same settings"},
+    {"TimeSlicingSettings", "claims that ask for time-slicing are refused"},
+});
+constexpr std::string_view kGpuRemedy =
+    "Remove the gate, or keep NVIDIA's plugin for GPUs on nodes that need it";
+
 struct DomainGate {
   std::string_view name;
   bool by_default;  // In NVIDIA's driver, a gate that is on by default is beta, all others alpha.
@@ -116,13 +136,31 @@ std::string FeatureGates::ToJson() const {
   return json::Serialize(all);
 }
 
-IgnoredGates FeatureGates::Ignored(bool imex_on_hosts) const {
-  IgnoredGates ignored;
+IgnoredGates FeatureGates::Unknown() const {
+  IgnoredGates unknown;
   for (const auto& [name, value] : set_) {
     if (!IsKnown(name)) {
-      ignored.push_back({.name = json::OneLine(name, kQuotedMax), .value = value});
+      unknown.push_back({.name = json::OneLine(name, kQuotedMax), .value = value});
     }
   }
+  return unknown;
+}
+
+IgnoredGates FeatureGates::IgnoredOfGpus() const {
+  IgnoredGates ignored = Unknown();
+  const bool all = base::FindOr(set_, "AllAlpha", false);
+  for (const GpuGate& gate : kOfGpus) {
+    if (!base::FindOr(set_, gate.name, all)) continue;
+    ignored.push_back({.name = std::string(gate.name),
+                       .value = true,
+                       .cost = std::string(gate.cost),
+                       .remedy = std::string(kGpuRemedy)});
+  }
+  return ignored;
+}
+
+IgnoredGates FeatureGates::Ignored(bool imex_on_hosts) const {
+  IgnoredGates ignored = Unknown();
   for (const DomainGate& gate : kOfDomains) {
     const bool value = IsOn(gate.name);
     const bool is_served = value == gate.by_default || gate.cost.empty();

@@ -43,8 +43,12 @@ class FeatureGates {
   // Returns the unknown gates, and those of domains with a value that cdom does not support.
   // If IMEX runs on the hosts, gates of daemons have no effect in NVIDIA's driver either.
   IgnoredGates Ignored(bool imex_on_hosts) const;
+  // Returns the unknown gates, and those of GPUs that are on: cdom's driver of GPUs supports none.
+  IgnoredGates IgnoredOfGpus() const;
 
  private:
+  IgnoredGates Unknown() const;
+
   std::map<std::string, bool, std::less<>> set_ = {};
 };
 

@@ -94,6 +94,18 @@ TEST(FeatureGates, Json_HasEachGateWithItsValue) {
   }
 }
 
+TEST(FeatureGates, GatesOfGpusThatAreOn_AreToldWithTheirCost) {
+  EXPECT_TRUE(FeatureGates::Read(kDefaults)->IgnoredOfGpus().empty());
+  const auto gates = FeatureGates::Read("MPSSupport=true,Later=false,DynamicMIG=false");
+  const IgnoredGates ignored = gates->IgnoredOfGpus();
+  ASSERT_EQ(ignored.size(), 2U);
+  EXPECT_EQ(ignored[0].Setting(), "Later=false");
+  EXPECT_EQ(ignored[1].Setting(), "MPSSupport=true");
+  EXPECT_NE(ignored[1].cost.find("MPS are refused"), std::string::npos);
+  EXPECT_EQ(FeatureGates::Read("AllAlpha=true")->IgnoredOfGpus().size(), 10U);
+  EXPECT_EQ(FeatureGates::Read("AllAlpha=true,DynamicMIG=false")->IgnoredOfGpus().size(), 9U);
+}
+
 TEST(FeatureGates, UnknownGates_AreIgnored) {
   EXPECT_EQ(Ignored("Later=true,DynamicMIG=true,Sooner=false"),
             (Settings{"Later=true", "Sooner=false"}));

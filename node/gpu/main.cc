@@ -27,6 +27,7 @@ int Serve(const gpu::Settings& settings, command_line::Frame& frame) {
                {"settings", command_line::Summary(settings, {{"nodeName", settings.node}})},
                {"featureGates", settings.feature_gates.ToJson()}});
   command_line::SayUnused(settings.unused_flags, logger);
+  api::LogIgnored(settings.feature_gates.IgnoredOfGpus(), logger);
   // If devices are read from another file than the kernel's, so are the driver's files.
   if (settings.devices.empty()) driver::UnmountProcMasks(logger);
   // In each thread: another one than the thread that handles them would take them.

@@ -26,7 +26,9 @@ dra::ServeOptions OptionsOf(const Settings& settings) {
                                            .pod_uid = settings.pod_uid},
                                .cdi_folder = settings.cdi_folder,
                                .metrics_address = settings.metrics_address,
-                               .metrics_path = settings.metrics_path};
+                               .metrics_path = settings.metrics_path,
+                               .ready_notes =
+                                   api::TextsOf(settings.feature_gates.IgnoredOfGpus())};
   if (settings.health_port >= 0) options.service.health_port = settings.health_port;
   return options;
 }
@@ -53,7 +55,9 @@ void DropReadersRights(const Settings& settings, base::Logger& logger) {
 
 Result<void> Run(const Settings& settings, command_line::Frame& frame,
                  std::unique_ptr<base::SerialExecutor> reader) {
-  dra::Metrics metrics(MetricsOf(settings.node));
+  dra::Metrics::Of metrics_of = MetricsOf(settings.node);
+  metrics_of.ignored_gates = api::LabelsOf(settings.feature_gates.IgnoredOfGpus());
+  dra::Metrics metrics(metrics_of);
   dra::DriverProcess process(frame, OptionsOf(settings));
   TRY(process.StartServer(metrics));
   std::string boot_id = TRY(dra::ReadBootId(settings.boot_id));
