@@ -51,7 +51,8 @@ base::Result<bool> ClaimExists(http::Transport& transport, SliceApi version,
 kube::Resource ClaimsIn(SliceApi version);
 
 // Lists all claims, page by page, and returns those that hold a device of this driver and node:
-// `Wanted` also has `bool IsOn(const std::string& node) const`.
+// `Wanted` also has `bool IsOn(const std::string& node) const`. Claims are decoded leniently:
+// another plugin may have prepared what this one refuses.
 template <typename Wanted>
 base::Result<std::vector<ClaimToPrepare<Wanted>>> ReadClaimsOn(http::Transport& transport,
                                                                SliceApi version,
@@ -59,8 +60,9 @@ base::Result<std::vector<ClaimToPrepare<Wanted>>> ReadClaimsOn(http::Transport& 
   std::vector<ClaimToPrepare<Wanted>> claims;
   TRY(ForEachObject(transport, ClaimsIn(version), "", [&](std::string_view item) {
     auto claim = DecodeResourceClaim<Wanted>(item);
-    const bool is_here = claim && claim->wanted && claim->wanted->IsOn(node);
-    if (is_here) claims.push_back(*std::move(claim));
+    if (!claim) return;
+    const auto& wanted = claim->status.wanted();
+    if (wanted && wanted->IsOn(node)) claims.push_back(*std::move(claim));
   }));
   return claims;
 }

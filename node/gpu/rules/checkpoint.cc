@@ -32,6 +32,7 @@ Value ToJson(const PreparedDevice& device) {
        // In Go, a list to which nothing was added is null.
        {"CDIDeviceIDs", device.cdi_ids.empty() ? Value() : Value::ArrayOf(device.cdi_ids)}});
   if (!device.share_id.empty()) given["ShareID"] = device.share_id;
+  if (!device.metadata.empty()) given["Metadata"] = ValueOf(device.metadata);
   Value all = Value::Object({{"gpu", Value()}, {"mig", Value()}});
   for (const Type& type : kTypes) {
     if (type.name != device.type) continue;
@@ -63,6 +64,7 @@ Result<PreparedDevice> DecodeDevice(const Value& all) {
                              .name = given["DeviceName"].AsString(),
                              .cdi_ids = given["CDIDeviceIDs"].AsTexts(),
                              .share_id = given["ShareID"].AsString()};
+    if (given["Metadata"].IsObject()) device.metadata = dra::GoJson(given["Metadata"]);
     if (device.name.empty()) return base::Invalid("a prepared device has no name");
     return device;
   }

@@ -26,6 +26,7 @@ struct PreparedDevice {
   std::string name = {};
   std::vector<std::string> cdi_ids = {};
   std::string share_id = {};  // Of a share of the device. Empty for a whole one.
+  std::string metadata = {};  // JSON that NVIDIA's driver adds for virtual machines. Or empty.
   friend bool operator==(const PreparedDevice&, const PreparedDevice&) = default;
 };
 

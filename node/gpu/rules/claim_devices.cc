@@ -95,12 +95,19 @@ bool IsOutdated(const GpuNode& node, const cdi::Spec& spec) {
     if (at == std::string::npos) continue;
     if (mount.host_path.substr(at + kLibrary.size()) != node.driver_version) return true;
   }
-  const std::vector<cdi::DeviceNode> control = ControlNodes(node.numbers, true);
-  return std::ranges::any_of(spec.edits.nodes, [&](const cdi::DeviceNode& theirs) {
-    const auto ours = std::ranges::find(control, theirs.path, &cdi::DeviceNode::path);
-    // A runtime takes a number that is 0 from the host.
-    return ours != control.end() && theirs.major != 0 && theirs.major != ours->major;
-  });
+  std::vector<cdi::DeviceNode> known = ControlNodes(node.numbers, true);
+  for (const auto& [name, nodes] : node.further_nodes) {
+    known.insert(known.end(), nodes.begin(), nodes.end());
+  }
+  const auto has_others = [&known](const cdi::Edits& edits) {
+    return std::ranges::any_of(edits.nodes, [&known](const cdi::DeviceNode& theirs) {
+      const auto ours = std::ranges::find(known, theirs.path, &cdi::DeviceNode::path);
+      // A runtime takes a number that is 0 from the host.
+      return ours != known.end() && theirs.major != 0 && theirs.major != ours->major;
+    });
+  };
+  return has_others(spec.edits) ||
+         std::ranges::any_of(spec.devices, has_others, &cdi::Device::edits);
 }
 
 }  // namespace gpu

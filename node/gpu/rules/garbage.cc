@@ -25,13 +25,15 @@ Checkpoint Rebuild(const GpuNode& node, const std::string& boot_id,
                    const std::vector<std::string>& specs) {
   Checkpoint checkpoint = {.boot_id = boot_id};
   for (const ClaimToPrepare& claim : claims) {
-    const bool is_ours = claim.is_allocated && claim.wanted && claim.wanted->IsOn(node.node);
+    // Decoded leniently: NVIDIA's driver, or an older one, may have prepared what this one refuses.
+    const auto& wanted = claim.status.wanted();
+    const bool is_ours = claim.is_allocated && wanted && wanted->IsOn(node.node);
     if (!is_ours || !base::Contains(specs, claim.uid)) continue;
     CheckpointClaim entry = StartedClaim(claim);
     // A device that is lost cannot be described, and its claim counts as started.
-    if (MissingOf(node, *claim.wanted).empty()) {
+    if (MissingOf(node, *wanted).empty()) {
       entry.state = ClaimState::kCompleted;
-      entry.groups = {GroupOf(node, claim.uid, *claim.wanted)};
+      entry.groups = {GroupOf(node, claim.uid, *wanted)};
     }
     checkpoint.claims[claim.uid] = std::move(entry);
   }

@@ -20,12 +20,18 @@ bool HoldsDevice(const CheckpointClaim& claim, const dra::Allocated& device) {
   });
 }
 
-// An administrator's claim may use a device in addition to the claim that holds it.
+// An administrator's request may use a device in addition to the request that holds it. Both may be
+// of one claim.
 bool IsLookingOn(const CheckpointClaim& claim, const dra::Allocated& device) {
   const auto& wanted = claim.status.wanted();
-  return wanted && std::ranges::any_of(wanted->devices, [&device](const WantedDevice& theirs) {
-           return theirs.allocated.admin_access && theirs.allocated.device == device.device;
-         });
+  bool is_looking_on = false;
+  if (!wanted) return is_looking_on;
+  for (const WantedDevice& theirs : wanted->devices) {
+    if (theirs.allocated.pool != device.pool || theirs.allocated.device != device.device) continue;
+    if (!theirs.allocated.admin_access) return false;
+    is_looking_on = true;
+  }
+  return is_looking_on;
 }
 
 // Returns a wait if another claim holds one of the devices. The scheduler gives a device to one
