@@ -780,11 +780,27 @@ TEST_F(KubeletService, REV3_N20_SocketsOfKilledInstancesAreRemoved) {
 
 // Other drivers put their sockets into the same folder.
 TEST(ShortName, REV4_P9_NoOtherSocketIsTakenForOneOfOurs) {
-  EXPECT_TRUE(IsShortName(ShortName("0c3b2d84-7a1f-4d1e-9d5a-1f2e3d4c5b6a")));
+  constexpr const char* kDriver = "compute-domain.nvidia.com";
+  const std::string name = ShortName(kDriver, "0c3b2d84-7a1f-4d1e-9d5a-1f2e3d4c5b6a");
+  EXPECT_TRUE(name.starts_with("cd-")) << "as older instances are called";
+  EXPECT_TRUE(IsShortName(kDriver, name));
   for (const char* other : {"cd-", "cd-0000", "cd-000000", "cd-0000w", "cd-x.example-reg.sock",
                             "xcd-00000", "CD-00000"}) {
-    EXPECT_FALSE(IsShortName(other)) << other;
+    EXPECT_FALSE(IsShortName(kDriver, other)) << other;
   }
+}
+
+// One of them would take the other for its successor, and publish nothing.
+TEST(ShortName, TwoDriversInOnePod_HaveTheirOwn) {
+  constexpr const char* kPod = "0c3b2d84-7a1f-4d1e-9d5a-1f2e3d4c5b6a";
+  const std::string gpu = ShortName("gpu.nvidia.com", kPod);
+  const std::string domain = ShortName("compute-domain.nvidia.com", kPod);
+  EXPECT_TRUE(gpu.starts_with("g-"));
+  EXPECT_TRUE(IsShortName("gpu.nvidia.com", gpu));
+  EXPECT_FALSE(IsShortName("gpu.nvidia.com", domain));
+  EXPECT_FALSE(IsShortName("compute-domain.nvidia.com", gpu));
+  EXPECT_EQ(ShortName("one-two-three.example", kPod).substr(0, 3), "ot-")
+      << "its length is bounded";
 }
 
 }  // namespace

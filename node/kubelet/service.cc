@@ -388,9 +388,10 @@ constexpr std::string_view kDraSuffix = ".sock";
 // Returns the paths of the sockets by which instances of the driver register.
 std::vector<std::string> RegistrationsIn(const std::string& folder, const std::string& driver) {
   std::vector<std::string> paths = SocketsIn(folder, driver, kRegistrationSuffix);
-  std::ranges::copy_if(
-      SocketsIn(folder, kShortPrefix, ""), std::back_inserter(paths),
-      [](const std::string& path) { return IsShortName(path.substr(path.rfind('/') + 1)); });
+  std::ranges::copy_if(SocketsIn(folder, "", ""), std::back_inserter(paths),
+                       [&driver](const std::string& path) {
+                         return IsShortName(driver, path.substr(path.rfind('/') + 1));
+                       });
   return paths;
 }
 
@@ -558,7 +559,7 @@ Result<std::unique_ptr<Service>> Service::Start(const ServiceOptions& options, C
       SocketFile::Fits(options.registry_folder, registry)) {
     serves.emplace(TRY(SocketFile::At(options.plugin_folder, dra)));
   } else {
-    registry = ShortName(options.pod_uid);
+    registry = ShortName(options.driver, options.pod_uid);
   }
   auto registers = TRY(SocketFile::At(options.registry_folder, registry));
   RemoveDead(SocketsIn(options.plugin_folder, kDraPrefix, kDraSuffix));

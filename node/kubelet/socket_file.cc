@@ -25,6 +25,7 @@ constexpr mode_t kFolderMode = 0750;
 // Of a short name.
 constexpr std::string_view kDigits = "0123456789abcdefghijklmnopqrstuv";
 constexpr std::size_t kShortDigits = 5;
+constexpr std::size_t kInitialsMax = 2;
 
 base::Result<void> MakeFolder(const std::string& folder) {
   std::error_code error;
@@ -38,6 +39,17 @@ base::Result<void> MakeFolder(const std::string& folder) {
 // The kubelet ignores names that begin with a dot.
 std::string HiddenPath(const std::string& folder, const std::string& name) {
   return folder + "/." + name;
+}
+
+// Returns "cd-" of "compute-domain.nvidia.com", and "g-" of "gpu.nvidia.com".
+std::string ShortPrefix(std::string_view driver) {
+  std::string prefix;
+  bool is_initial = true;
+  for (const char c : driver.substr(0, driver.find('.'))) {
+    if (is_initial && prefix.size() < kInitialsMax) prefix += c;
+    is_initial = c == '-';
+  }
+  return prefix + "-";
 }
 
 }  // namespace
@@ -75,18 +87,19 @@ void RemoveDead(const std::vector<std::string>& sockets) {
   }
 }
 
-std::string ShortName(const std::string& pod_uid) {
+std::string ShortName(std::string_view driver, const std::string& pod_uid) {
   std::size_t hash = std::hash<std::string>()(pod_uid);
-  std::string name(kShortPrefix);
+  std::string name = ShortPrefix(driver);
   for (std::size_t i = 0; i < kShortDigits; ++i, hash /= kDigits.size()) {
     name += kDigits[hash % kDigits.size()];
   }
   return name;
 }
 
-bool IsShortName(std::string_view name) {
-  return name.starts_with(kShortPrefix) && name.size() == kShortPrefix.size() + kShortDigits &&
-         name.find_first_not_of(kDigits, kShortPrefix.size()) == std::string_view::npos;
+bool IsShortName(std::string_view driver, std::string_view name) {
+  const std::string prefix = ShortPrefix(driver);
+  return name.starts_with(prefix) && name.size() == prefix.size() + kShortDigits &&
+         name.find_first_not_of(kDigits, prefix.size()) == std::string_view::npos;
 }
 
 bool IsYounger(const std::string& path, const std::string& other) {

@@ -20,10 +20,10 @@ bool IsServed(const std::string& path);
 // Removes sockets on which nobody listens: instances that were killed leave theirs, and a kubelet
 // that starts connects to each of them.
 void RemoveDead(const std::vector<std::string>& sockets);
-// A short name of a socket, and five digits. Two pods of a rolling update have different ones.
-inline constexpr std::string_view kShortPrefix = "cd-";
-std::string ShortName(const std::string& pod_uid);
-bool IsShortName(std::string_view name);
+// Returns a short name of a driver's socket: the initials of the driver, and five digits. Two pods
+// of a rolling update have different ones, and so have two drivers in one pod.
+std::string ShortName(std::string_view driver, const std::string& pod_uid);
+bool IsShortName(std::string_view driver, std::string_view name);
 // Returns whether `path` was bound after `other`. False if one of them does not exist.
 bool IsYounger(const std::string& path, const std::string& other);
 
