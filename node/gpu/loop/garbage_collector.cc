@@ -50,7 +50,8 @@ Result<void> GarbageCollector::Collect() {
   if (specs && !is_unreadable) {
     garbage = FindGarbage(state_.checkpoint_file.checkpoint(), *specs);
     for (const std::string& uid : garbage.remove_specs) {
-      if (done) done = state_.claim_disk.RemoveSpec(uid);
+      done = state_.claim_disk.RemoveSpec(uid);
+      if (!done) break;
       state_.logger.Info("Deleted a CDI file of a claim that is not prepared", {{"uid", uid}});
     }
   }
@@ -75,7 +76,11 @@ void GarbageCollector::Rebuild() {
         if (!claims) return tl::unexpected(claims.error());
         const std::vector<std::string> specs = TRY(state_.claim_disk.Specs());
         TRY(state_.checkpoint_file.Lock());
-        auto saved = state_.Save(gpu::Rebuild(state_.host.node, state_.boot_id, *claims, specs));
+        Result<void> saved = {};
+        // Another instance may have rebuilt it, and prepared claims since.
+        if (state_.checkpoint_file.is_unreadable()) {
+          saved = state_.Save(gpu::Rebuild(state_.host.node, state_.boot_id, *claims, specs));
+        }
         state_.checkpoint_file.Unlock();
         return saved;
       };

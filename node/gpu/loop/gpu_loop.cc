@@ -14,6 +14,8 @@ constexpr std::chrono::seconds kLongestTurn{5};
 
 GpuLoop::GpuLoop(LoopParts parts)
     : additions_(parts.additions),
+      // Until the host is read, claims are told by the node's name.
+      host_{.node = {.node = parts.node}},
       state_{.node = std::move(parts.node),
              .clock = parts.clock,
              .logger = parts.logger,

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "node/cdi/files.h"
 #include "node/gpu/rules/claim_devices.h"
 #include "pkg/base/find.h"
 
@@ -14,6 +15,7 @@ using base::Result;
 constexpr std::chrono::minutes kReadPeriod{1};
 constexpr std::chrono::seconds kMarkPeriod{5};
 constexpr std::chrono::minutes kLostAfter{2};
+constexpr std::chrono::minutes kHangsAfter{10};
 constexpr base::BackoffPolicy kReadAgain = {.first = std::chrono::seconds(2),
                                             .most = std::chrono::minutes(1)};
 
@@ -27,8 +29,10 @@ void HostWatcher::Turn(bool is_needed) {
     is_other = reader_.DriverMark() != driver_mark_;
     view_.trouble = is_other ? "NVIDIA's driver has changed, reading it again" : "";
   }
+  if (reading_ && now - began_ >= kHangsAfter) NoteHang();
   if (reading_ || (now < next_ && !is_other)) return;
   reading_ = true;
+  began_ = now;
   executor_.Post([this](const std::stop_token& /*stop*/) {
     tasks_.Post([this, read = reader_.Read()] {
       reading_ = false;
@@ -38,11 +42,14 @@ void HostWatcher::Turn(bool is_needed) {
 }
 
 void HostWatcher::Take(const Result<GpuRead>& read) {
-  if (!read) return NoteError(read.error());
+  const TimePoint now = state_.clock.Now();
+  if (!read) return NoteError(read.error(), now);
   TakeOver(*read);
-  next_ = state_.clock.Now() + kReadPeriod;
+  next_ = now + kReadPeriod;
   backoff_.Reset();
-  if (const auto renewed = RenewSpecs(); !renewed) NoteError(renewed.error());
+  if (const auto renewed = RenewSpecs(); !renewed) {
+    NoteError(renewed.error(), now);
+  }
 }
 
 void HostWatcher::TakeOver(const GpuRead& read) {
@@ -68,9 +75,9 @@ void HostWatcher::LogDevices() const {
   }
 }
 
-void HostWatcher::NoteError(const base::Error& error) {
+void HostWatcher::NoteError(const base::Error& error, TimePoint since) {
   const TimePoint now = state_.clock.Now();
-  if (said_.empty()) failed_at_ = now;
+  if (said_.empty()) failed_at_ = since;
   if (said_ != error.message) backoff_.Reset();
   view_.trouble = error.message;
   view_.is_lost = view_.is_read && now - failed_at_ >= kLostAfter;
@@ -79,20 +86,39 @@ void HostWatcher::NoteError(const base::Error& error) {
   state_.logger.Error("The host lacks something, will retry", {{"err", error.message}});
 }
 
+void HostWatcher::NoteHang() {
+  NoteError(
+      {.message = "NVIDIA's library has not answered for 10 minutes: look at the driver's log "
+                  "(dmesg)"},
+      began_);
+}
+
 Result<void> HostWatcher::RenewSpecs() {
   if (state_.instances.is_superseded()) return {};
-  for (const auto& [uid, entry] : state_.checkpoint_file.checkpoint().claims) {
-    const auto& wanted = entry.status.wanted();
-    if (entry.state != ClaimState::kCompleted || !wanted) continue;
-    const auto spec = state_.claim_disk.ReadSpec(uid);
-    if (!spec || !*spec || !IsOutdated(view_.node, **spec)) continue;
-    const bool is_same = MissingOf(view_.node, *wanted).empty() &&
-                         entry.groups == std::vector{GroupOf(view_.node, uid, *wanted)};
-    if (!is_same) continue;
-    TRY(state_.claim_disk.WriteSpec(uid, SpecOf(view_.node, uid, *wanted)));
-    state_.logger.Info("Wrote the CDI file of a claim again, for the driver that is loaded now",
-                       {{"uid", uid}});
+  if (auto locked = state_.checkpoint_file.Lock(); !locked) {
+    if (locked.error().code != base::ErrorCode::kUnavailable) return locked;
+    next_ = state_.clock.Now() + kMarkPeriod;  // Another instance is at work.
+    return {};
   }
+  Result<void> done = {};
+  for (const auto& [uid, entry] : state_.checkpoint_file.checkpoint().claims) {
+    if (done && cdi::IsFileSafe(uid)) done = RenewSpec(uid, entry);
+  }
+  state_.checkpoint_file.Unlock();
+  return done;
+}
+
+Result<void> HostWatcher::RenewSpec(const std::string& uid, const CheckpointClaim& entry) {
+  const auto& wanted = entry.status.wanted();
+  if (entry.state != ClaimState::kCompleted || !wanted) return {};
+  const auto spec = state_.claim_disk.ReadSpec(uid);
+  if (!spec || !*spec || !IsOutdated(view_.node, **spec)) return {};
+  const bool is_same = MissingOf(view_.node, *wanted).empty() &&
+                       entry.groups == std::vector{GroupOf(view_.node, uid, *wanted)};
+  if (!is_same) return {};
+  TRY(state_.claim_disk.WriteSpec(uid, SpecOf(view_.node, uid, *wanted)));
+  state_.logger.Info("Wrote the CDI file of a claim again, for the driver that is loaded now",
+                     {{"uid", uid}});
   return {};
 }
 

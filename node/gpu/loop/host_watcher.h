@@ -2,6 +2,7 @@
 //
 // It retries with back-off until it succeeds. Then it reads every minute, and when a claim finds
 // that the driver has changed. If the driver cannot be read for 2 minutes, no device is published.
+// A read that does not end for 10 minutes has failed: of a lost GPU alone it takes less.
 // Used by the deciding thread.
 #pragma once
 
@@ -34,10 +35,14 @@ class HostWatcher {
  private:
   void Take(const base::Result<GpuRead>& read);
   void TakeOver(const GpuRead& read);
-  void NoteError(const base::Error& error);
+  // `since` is when this may have begun.
+  void NoteError(const base::Error& error, TimePoint since);
+  // A read does not end.
+  void NoteHang();
   // Writes the CDI files of prepared claims again that are of an earlier driver: their containers
   // may start again in place.
   base::Result<void> RenewSpecs();
+  base::Result<void> RenewSpec(const std::string& uid, const CheckpointClaim& entry);
   void LogDevices() const;
 
   GpuState& state_;
@@ -49,6 +54,7 @@ class HostWatcher {
   TimePoint next_ = {};
   TimePoint look_next_ = {};  // For another driver.
   bool reading_ = false;
+  TimePoint began_ = {};      // The last read.
   TimePoint failed_at_ = {};  // While reads fail: since when.
   std::string said_ = {};
   std::map<std::string, std::string> seen_ = {};  // UUIDs of published devices, by name.
