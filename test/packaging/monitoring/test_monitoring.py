@@ -201,6 +201,7 @@ def test_the_pod_monitor_of_the_plugin_takes_the_port_that_its_pods_have():
     labels = plugin["spec"]["template"]["metadata"]["labels"]
     assert monitor["spec"]["selector"]["matchLabels"].items() <= labels.items()
     ports = [port["name"] for container in plugin["spec"]["template"]["spec"]["containers"] for port in container.get("ports", [])]
+    ports += [port["name"] for patch in documents("overlays/gpus/container.yaml")[0] for port in patch["value"].get("ports", [])]
     assert [one["port"] for one in monitor["spec"]["podMetricsEndpoints"]] == ports
     # That of the controller does not take them as well.
     (controller,) = documents("monitoring/pod-monitor.yaml")
