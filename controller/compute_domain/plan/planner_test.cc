@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <random>
 
 #include "controller/compute_domain/model/ownership.h"
 #include "controller/compute_domain/rules/children.h"
@@ -51,12 +50,12 @@ api::ResourceClaimTemplate& WorkloadTemplate(Observed& observed) {
 // ---- Text is for people: no decision reads one back.
 
 // Renames every text that cdom wrote or keeps, where there is one.
-void Rename(Observed& observed, std::mt19937& random) {
-  if (observed.domain) fixtures::Rename(observed.domain->status, random);
-  fixtures::Rename(observed.memory, random);
-  for (auto& [kind, problem] : observed.facts.views.problems) fixtures::Rename(problem, random);
-  fixtures::Rename(observed.facts.views.problem, random);
-  fixtures::Rename(observed.facts.cluster.rollout_stopped, random);
+void Rename(Observed& observed, const fixtures::NewText& new_text) {
+  if (observed.domain) fixtures::Rename(observed.domain->status, new_text);
+  fixtures::Rename(observed.memory, new_text);
+  for (auto& [kind, problem] : observed.facts.views.problems) fixtures::Rename(problem, new_text);
+  fixtures::Rename(observed.facts.views.problem, new_text);
+  fixtures::Rename(observed.facts.cluster.rollout_stopped, new_text);
 }
 
 // What is decided, without the texts. `before` has the status that stays if none is written.
@@ -105,7 +104,7 @@ TEST(PlanReconcile, TextsThatAreRenamed_ChangeNoDecision) {
       {"deleted", [](Observed& o) { o = fixtures::ReadLive(fixtures::DeletingUnused()); }},
       {"left behind", [](Observed& o) { o = fixtures::Orphans(); }},
   };
-  std::mt19937 random(1);
+  const fixtures::NewText new_text = fixtures::Scrambled(1);
   for (const auto& [what, change] : rows) {
     SCOPED_TRACE(what);
     Observed observed = fixtures::Marked();
@@ -116,7 +115,7 @@ TEST(PlanReconcile, TextsThatAreRenamed_ChangeNoDecision) {
     const std::string decisions = DecisionsFor(observed);
     for (int i = 0; i < 20; ++i) {
       Observed renamed = observed;
-      Rename(renamed, random);
+      Rename(renamed, new_text);
       EXPECT_EQ(DecisionsFor(renamed), decisions);
     }
   }
