@@ -1,5 +1,10 @@
 // gpu-kubelet-plugin: flags, signals, and one run.
 
+#include <linux/capability.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <utility>
 #include <vector>
@@ -7,6 +12,8 @@
 #include "node/dra/process/privileges.h"
 #include "node/driver/proc_masks.h"
 #include "node/gpu/api/gpu_api.h"
+#include "node/gpu/api/node_status.h"
+#include "node/gpu/preflight/probe.h"
 #include "node/gpu/process/run.h"
 #include "node/gpu/settings.h"
 #include "pkg/base/heap.h"
@@ -14,6 +21,8 @@
 #include "pkg/command_line/exit.h"
 #include "pkg/command_line/flags.h"
 #include "pkg/command_line/frame.h"
+#include "pkg/http/curl_transport.h"
+#include "pkg/kube/runtime/wait.h"
 
 namespace {
 
@@ -37,6 +46,34 @@ int Serve(const gpu::Settings& settings, command_line::Frame& frame) {
   return command_line::StatusOf(gpu::Run(settings, frame, std::move(reader)));
 }
 
+// Returns what the API server says of the node. Empty if that cannot be read; does not wait.
+gpu::NodeStatus StatusOfNode(const std::string& node, command_line::Frame& frame) {
+  const auto config = frame.LoadConfig();
+  if (!config) return {};
+  http::CurlTransport transport(config->endpoint, *config->credentials,
+                                base::UserAgent(gpu::kProgram));
+  return gpu::ReadNodeStatus(transport, node).value_or(gpu::NodeStatus());
+}
+
+// Its output is the container's, so `kubectl describe pod` shows it.
+int Preflight(const gpu::Settings& settings, command_line::Frame& frame) {
+  // A signal ends the process at once, because nothing needs cleanup. Process 1 of a container gets
+  // only signals with a handler.
+  for (const int signal : {SIGTERM, SIGINT}) {
+    std::signal(signal, [](int /*signal*/) { std::_Exit(command_line::kFailed); });
+  }
+  // As the plugin, so that what succeeds here does there.
+  if (!settings.keeps_privileges) dra::DropPrivileges({CAP_MKNOD, CAP_CHOWN}, frame.logger());
+  const gpu::ProbeContext context = {
+      .settings = settings,
+      .clock = frame.clock(),
+      // Each time: a device plugin may be removed meanwhile.
+      .node_status = [&] { return StatusOfNode(settings.node, frame); },
+      .say = [](const std::string& line) { std::fputs((line + "\n").c_str(), stderr); },
+      .pause = [&](auto time) { kube::WaitUntil(frame.clock(), frame.clock().Now() + time, {}); }};
+  return gpu::WaitForNode(context) ? 0 : command_line::kFailed;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -45,5 +82,6 @@ int main(int argc, char** argv) {
   if (parsed.exit) return command_line::Print(*parsed.exit);
   const gpu::Settings& settings = parsed.settings;
   command_line::Frame frame("gpu-kubelet-plugin", settings);
+  if (settings.command == gpu::Command::kPreflight) return Preflight(settings, frame);
   return Serve(settings, frame);
 }

@@ -12,6 +12,8 @@ namespace {
 
 using command_line::Add;
 
+constexpr int kWaitMost = 3600;
+
 void AddPublished(CLI::App& app, Settings& settings, std::string& gates) {
   Add(app, "--publish-numa-node", "PUBLISH_NUMA_NODE", settings.publishes_numa_node,
       "Publish each GPU's resource.kubernetes.io/numaNode (false)");
@@ -20,6 +22,17 @@ void AddPublished(CLI::App& app, Settings& settings, std::string& gates) {
   Add(app, "--feature-gates", "FEATURE_GATES", gates,
       "NVIDIA's feature gates as name=bool, separated by commas. Those of sharing, MIG and health "
       "have no effect");
+}
+
+void AddPreflight(CLI::App& app, Settings& settings) {
+  app.add_subcommand("preflight",
+                     "Lists what this node lacks, with the fix, and exits. For an init container")
+      ->fallthrough()
+      ->callback([&settings] { settings.command = Command::kPreflight; });
+  app.option_defaults()->group("Preflight");
+  Add(app, "--preflight-wait", "PREFLIGHT_WAIT", settings.preflight_wait,
+      "Seconds to wait for what is missing, before it fails (0)")
+      ->check(CLI::Range(0, kWaitMost));
 }
 
 // Flags of NVIDIA's plugin that are for what this one does not do.
@@ -62,6 +75,7 @@ Parsed Parse(const std::vector<std::string>& arguments) {
   flags.AddNode(app, " (default)");
   AddPublished(app, parsed.settings, gates);
   flags.AddPlaces(app, ". Capabilities and sysfs are then searched under the driver's root");
+  AddPreflight(app, parsed.settings);
   flags.AddSeen(app, "8080");
   AddIgnored(app, ignored);
   parsed.exit = command_line::Parse(app, arguments);

@@ -11,7 +11,14 @@
 
 namespace gpu {
 
+enum class Command {
+  kServe,
+  kPreflight,  // Checks the node, and starts nothing.
+};
+
 struct Settings : dra::DriverSettings {
+  Command command = Command::kServe;
+  int preflight_wait = 0;  // Seconds to wait for what is missing.
   api::FeatureGates feature_gates = {};
   bool publishes_numa_node = false;
   bool publishes_clique = false;
@@ -25,7 +32,8 @@ struct Settings : dra::DriverSettings {
 // Exit statuses of the process. --help prints them.
 inline constexpr auto kExitStatuses = std::to_array<command_line::ExitStatus>({
     {0, "Ended by SIGTERM or SIGINT"},
-    {command_line::kFailed, "Cannot serve the kubelet, the last line says why"},
+    {command_line::kFailed,
+     "Cannot serve the kubelet, the last line says why; preflight: something is missing"},
     {command_line::kMisused, "A flag or a variable is invalid; nothing was started"},
     command_line::kDefect,
 });

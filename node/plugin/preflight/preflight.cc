@@ -5,13 +5,9 @@
 #include <cstdint>
 #include <utility>
 
-#include "pkg/base/text.h"
-
 namespace plugin {
 
 namespace {
-
-constexpr std::string_view kContainerd = "containerd://";
 
 std::string Hex(std::uint32_t number) {
   constexpr int kBase = 16;
@@ -28,7 +24,7 @@ class Checks {
     Driver();
     Fabric();
     found_.host_managed ? ImexOfHost() : ImexOfDaemons();
-    Containers();
+    dra::AddContainers(found_.cdi_trouble, found_.runtime, findings_);
     return std::move(findings_);
   }
 
@@ -119,24 +115,6 @@ class Checks {
     }
   }
 
-  void Containers() {
-    if (!found_.cdi_trouble.empty()) {
-      Stop("CDI: " + found_.cdi_trouble + ": mount the host's folder there, to be written");
-    }
-    if (!found_.runtime.starts_with(kContainerd)) return;
-    const std::string version = found_.runtime.substr(kContainerd.size());
-    const std::string name = "containerd " + version;
-    const std::vector<int> numbers = base::VersionIn(version);
-    if (numbers.size() < 2 || numbers[0] > 1) return;
-    if (numbers[1] < 7) {
-      Stop("CDI: " + name + " ignores devices without an error: install 1.7 or later");
-    } else {
-      Note("CDI: " + name +
-           " has CDI off by default: if pods get no devices, set enable_cdi = true in its "
-           "configuration");
-    }
-  }
-
   const NodeProbe& found_;
   std::vector<Finding> findings_;
 };
@@ -144,11 +122,7 @@ class Checks {
 }  // namespace
 
 std::vector<Finding> Preflight(const NodeProbe& found) {
-  std::vector<Finding> findings = Checks(found).Take();
-  if (found.has_prepared) {
-    for (Finding& finding : findings) finding.stops = false;
-  }
-  return findings;
+  return dra::Settled(Checks(found).Take(), found.has_prepared);
 }
 
 std::vector<std::string> FactsOf(const NodeProbe& found) {

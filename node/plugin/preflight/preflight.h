@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "node/dra/preflight/finding.h"
 #include "node/nvml/fabric.h"
 
 namespace plugin {
@@ -46,11 +47,7 @@ struct NodeProbe {
   bool has_prepared = false;  // Pods of this boot hold devices, which need a plugin to be released.
 };
 
-struct Finding {
-  bool stops = false;  // No pod gets a channel until it is fixed.
-  std::string text = {};
-  friend bool operator==(const Finding&, const Finding&) = default;
-};
+using dra::Finding;
 
 // Returns what is missing, in the order in which to fix it. Empty if nothing is. While pods hold
 // devices, no finding stops the plugin: only a running plugin can release them.

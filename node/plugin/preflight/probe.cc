@@ -1,21 +1,16 @@
 #include "node/plugin/preflight/probe.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
-#include <set>
 #include <system_error>
 
+#include "node/dra/preflight/wait.h"
 #include "node/driver/kernel.h"
 #include "node/nvml/library.h"
 #include "node/plugin/host/base_spec.h"
-#include "node/plugin/host/file_disk.h"
 #include "node/plugin/host/host.h"
 #include "node/plugin/rules/checkpoint.h"
 #include "pkg/base/file.h"
-#include "pkg/base/text.h"
 
 namespace plugin {
 
@@ -24,7 +19,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kTextMax = 64U << 10;
-constexpr std::chrono::seconds kPause{2};
 constexpr const char* kUnit = "/system.slice/nvidia-imex.service";
 
 void ProbeDriver(const Settings& settings, NodeProbe& found) {
@@ -91,62 +85,35 @@ void ProbeImex(const ProbeContext& context, NodeProbe& found) {
   found.imex_version = ImexVersionIn(printed.value_or(""));
 }
 
-std::string CdiTrouble(const std::string& folder) {
-  if (auto made = dra::MakeFolders(folder); !made) return made.error().message;
-  if (::access(folder.c_str(), W_OK) == 0) return {};
-  return folder + " cannot be written: " + std::generic_category().message(errno);
-}
-
-bool HasPrepared(const Settings& settings) {
-  const auto boot = base::ReadFile(settings.boot_id, kTextMax);
-  auto text = base::ReadFile(settings.Folder() + "/checkpoint.json", dra::kCheckpointBytesMax);
-  if (!text && text.error().code == base::ErrorCode::kTooLarge) return true;
-  if (!boot || !text) return false;
-  const Resumed resumed = Resume(*std::move(text), std::string(base::Trim(*boot)));
-  // An unreadable checkpoint may hold claims.
-  return resumed.from == Resumed::From::kUnreadable || !resumed.checkpoint.claims.empty();
-}
-
 }  // namespace
 
 NodeProbe ProbeNode(const ProbeContext& context) {
   const Settings& settings = context.settings;
-  NodeProbe found = {.driver_root = settings.host_driver_root,
-                     .imex_socket = settings.imex_socket,
-                     .cdi_trouble = CdiTrouble(settings.cdi_folder),
-                     .runtime = context.runtime(),
-                     .host_managed = settings.host_managed,
-                     .has_prepared = HasPrepared(settings)};
+  NodeProbe found = {
+      .driver_root = settings.host_driver_root,
+      .imex_socket = settings.imex_socket,
+      .cdi_trouble = dra::CdiTrouble(settings.cdi_folder),
+      .runtime = context.runtime(),
+      .host_managed = settings.host_managed,
+      .has_prepared = dra::HasPrepared<CheckpointClaim>(settings.Folder(), settings.boot_id)};
   ProbeDriver(settings, found);
   ProbeImex(context, found);
   return found;
 }
 
 base::Result<void> WaitForNode(const ProbeContext& context) {
-  const auto until = context.clock.Now() + std::chrono::seconds(context.settings.preflight_wait);
-  std::set<std::string> said;
-  const auto say_once = [&](const std::string& line) {
-    if (said.insert(line).second) context.say(line);
-  };
-  for (;;) {
+  const auto look = [&]() -> dra::Look {
     const NodeProbe found = ProbeNode(context);
-    if (context.settings.preflight_facts) {
-      for (const std::string& fact : FactsOf(found)) say_once("FACT " + fact);
-    }
-    bool stops = false;
-    for (const Finding& finding : Preflight(found)) {
-      say_once((finding.stops ? "MISSING " : "NOTE ") + finding.text);
-      stops = stops || finding.stops;
-    }
-    if (!stops) {
-      context.say("This node has everything that is needed: driver " +
-                  (found.driver_version.empty() ? "unknown" : found.driver_version) +
-                  (found.runtime.empty() ? "" : ", " + found.runtime));
-      return {};
-    }
-    if (context.clock.Now() >= until) return base::Unavailable("something is still missing");
-    context.pause(kPause);
-  }
+    return {.facts = context.settings.preflight_facts ? FactsOf(found) : std::vector<std::string>(),
+            .findings = Preflight(found),
+            .has = "driver " + (found.driver_version.empty() ? "unknown" : found.driver_version) +
+                   (found.runtime.empty() ? "" : ", " + found.runtime)};
+  };
+  return dra::WaitForNode({.clock = context.clock,
+                           .most = std::chrono::seconds(context.settings.preflight_wait),
+                           .say = context.say,
+                           .pause = context.pause},
+                          look);
 }
 
 }  // namespace plugin
