@@ -176,6 +176,12 @@ def test_a_node_publishes_its_gpus_as_nvidias_driver_does(gpus):
     assert found["capacity"] == {"memory": {"value": "81559Mi"}}
 
 
+def test_preflight_in_the_running_container_finds_nothing(nodes, gpus):
+    plugin = nodes.plugins()[0]["metadata"]["name"]
+    said = nodes.kubectl("-n", "cdom-system", "exec", plugin, "-c", "gpus", "--", "gpu-kubelet-plugin", "preflight")
+    assert "MISSING" not in said
+
+
 @pytest.mark.parametrize("version", ["v1", "v1beta2", "v1beta1"])
 def test_two_containers_of_a_pod_share_the_gpu_of_a_claim_by_name(nodes, gpus, made, version):
     made(claim("one-gpu", version), pod("shares", {"resourceClaimName": "one-gpu"}, ("ctr0", "ctr1")))

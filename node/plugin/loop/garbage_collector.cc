@@ -220,8 +220,12 @@ void GarbageCollector::Rebuild() {
       const auto residue = FindResidue();
       if (!residue) return TryLater(residue.error());
       if (auto locked = state_.checkpoint_file.Lock(); !locked) return TryLater(locked.error());
-      const auto saved =
-          state_.Save(state_.rules.rebuild(state_.host.self, state_.boot_id, *claims, *residue));
+      Result<void> saved = {};
+      // Another instance may have rebuilt it, and prepared claims since.
+      if (state_.is_rebuilding()) {
+        saved =
+            state_.Save(state_.rules.rebuild(state_.host.self, state_.boot_id, *claims, *residue));
+      }
       state_.checkpoint_file.Unlock();
       if (!saved) return TryLater(saved.error());
       next_ = {};

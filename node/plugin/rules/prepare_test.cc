@@ -442,7 +442,7 @@ TEST(Prepare, REV4_Y3_FullCheckpoint_MakesChannelsWaitAndNoDaemon) {
   const std::string name(60'000, 'x');
   const auto large = ClaimStatus::Decode(R"({"reservedFor":[{"name":")" + name + R"("}]})");
   std::size_t bytes = 0;
-  for (int i = 0; bytes < kStatusesMax; ++i) {
+  for (int i = 0; bytes < dra::kStatusesMax; ++i) {
     bytes += large->text().size();
     node.checkpoint.claims["other-" + std::to_string(i)] = {.state = ClaimState::kAborted,
                                                             .status = *large};
