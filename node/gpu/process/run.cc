@@ -27,8 +27,7 @@ dra::ServeOptions OptionsOf(const Settings& settings) {
                                .cdi_folder = settings.cdi_folder,
                                .metrics_address = settings.metrics_address,
                                .metrics_path = settings.metrics_path,
-                               .ready_notes =
-                                   api::TextsOf(settings.feature_gates.IgnoredOfGpus())};
+                               .ready_notes = api::TextsOf(settings.feature_gates.IgnoredOfGpus())};
   if (settings.health_port >= 0) options.service.health_port = settings.health_port;
   return options;
 }
