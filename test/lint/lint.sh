@@ -550,7 +550,11 @@ includes_finds() {
   expect_red layers node/dra/rules/a.cc 'constexpr int kChannels = 2;\n'
   expect_arrows_red layers node/dra/rules/a.cc node/dra/api/a.h "${impure[@]}"
   expect_arrows_red layers node/nvml/a.cc controller/api/names.h node/{cdi,daemon,dra/rules,gpu,imex,kubelet,plugin/rules}/a.h
-  expect_arrows_red layers node/gpu/a.cc controller/api/names.h node/{daemon,imex,kubelet,plugin/rules}/a.h
+  expect_arrows_red layers node/gpu/a.cc controller/api/names.h node/{daemon,imex,plugin/rules}/a.h
+  expect_arrows_red layers node/gpu/rules/a.cc "${impure[@]}"
+  expect_arrows_red layers node/gpu/loop/a.cc node/dra/process/privileges.h node/dra/host/file_claim_disk.h pkg/base/subprocess.h
+  expect_red layers node/gpu/loop/a.cc '#include <thread>\n'
+  expect_arrows_red layers node/driver/a.cc node/{dra/rules,gpu,kubelet,plugin/rules}/a.h
   expect_arrows_red layers node/gpu/inventory/inventory.cc node/{cdi,gpu}/a.h node/nvml/library.h "${impure[@]}"
   expect_arrows_red layers $plugin/rules/a.cc $plugin/{api,host,loop,preflight,process}/a.h $plugin/settings.h
   expect_arrows_red layers $plugin/host/a.cc $plugin/{api,loop,preflight,process}/a.h $plugin/settings.h
