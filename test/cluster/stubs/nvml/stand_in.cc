@@ -36,6 +36,9 @@ namespace header = nvml_header;
 using stand_in::Device, stand_in::Fields, stand_in::Gpu, stand_in::Put, stand_in::PutNumber;
 using stand_in::Setting;
 
+// Volatile, so that the text is in the file as it is: a test makes another version of it.
+const char* const volatile kOwnVersion = "580.95.05";
+
 // The node is /dev/null under another name.
 bool HasNode(const std::string& path) {
   constexpr unsigned kMemory = 1;
@@ -91,7 +94,7 @@ int nvmlInitWithFlags(unsigned flags) {
 int nvmlShutdown() { return 0; }
 int nvmlSystemGetDriverVersion(char* text, unsigned size) {
   const std::string version = Setting("STAND_IN_NVML_VERSION");
-  PutText(stand_in::Driver().Text("version", version.empty() ? "580.95.05" : version), text, size);
+  PutText(stand_in::Driver().Text("version", version.empty() ? kOwnVersion : version), text, size);
   return stand_in::Driver().CodeOf("version");
 }
 int nvmlSystemGetCudaDriverVersion(int* version) {
