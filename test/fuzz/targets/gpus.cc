@@ -68,19 +68,25 @@ void FillInstances(nvml::Library::Functions& f) {
     return Code();
   };
   f.gpu_instance_profile = [](void*, unsigned, abi::GpuInstanceProfile* info) {
-    *info = {.id = Number() % 4, .slices = Number(), .multiprocessors = Number()};
+    *info = {};
+    info->id = Number() % 4;
+    info->slices = Number();
+    info->multiprocessors = Number();
     info->memory_mib =
         answers->ConsumeBool() ? answers->ConsumeIntegral<std::uint64_t>() : Number();
     return Code();
   };
   f.compute_instance = [](abi::GpuInstance, unsigned, abi::ComputeInstance*) { return Code(); };
   f.compute_instance_info = [](abi::ComputeInstance, abi::ComputeInstanceInfo* info) {
-    *info = {.id = Number(), .profile_id = Number() % 2};
+    *info = {};
+    info->id = Number();
+    info->profile_id = Number() % 2;
     return Code();
   };
   f.compute_instance_profile = [](abi::GpuInstance, unsigned, unsigned,
                                   abi::ComputeInstanceProfile* info) {
-    *info = {.id = Number() % 2};
+    *info = {};
+    info->id = Number() % 2;
     return Code();
   };
 }
