@@ -13,6 +13,7 @@ import pytest
 import yaml
 from cluster import REPO
 from objects import domain
+from pages import run_commands
 from real_nodes import NODES, PodLog
 from waiting import eventually
 
@@ -176,10 +177,9 @@ def test_a_node_publishes_its_gpus_as_nvidias_driver_does(gpus):
     assert found["capacity"] == {"memory": {"value": "81559Mi"}}
 
 
-def test_preflight_in_the_running_container_finds_nothing(nodes, gpus):
-    plugin = nodes.plugins()[0]["metadata"]["name"]
-    said = nodes.kubectl("-n", "cdom-system", "exec", plugin, "-c", "gpus", "--", "gpu-kubelet-plugin", "preflight")
-    assert "MISSING" not in said
+@pytest.mark.usefixtures("gpus")
+def test_the_commands_of_the_page_show_gpus_and_that_nothing_is_missing(nodes):
+    run_commands(nodes, "docs/gpus.md", names={"POD": nodes.plugins()[0]["metadata"]["name"]})
 
 
 @pytest.mark.parametrize("version", ["v1", "v1beta2", "v1beta1"])
