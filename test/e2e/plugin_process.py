@@ -131,7 +131,7 @@ class Plugin:
         self.run(*arguments, **how)
         self._runs = arguments, how
         eventually("the devices that the plugin publishes", self.devices, lambda found: "channel-0" in found)
-        eventually("the plugin can be asked", self._socket.exists)
+        self.wait_until_it_can_be_asked()
 
     def set_up(self):
         """Makes the node, and all that run() needs."""
@@ -215,16 +215,21 @@ class Plugin:
         with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=60) as answer:
             return answer.status, answer.read().decode()
 
+    def wait_until_it_can_be_asked(self):
+        """Fails at once, with its log, if it has ended."""
+        eventually("the plugin can be asked", lambda: self._socket.exists() or self.has_ended())
+        assert not self.has_ended(), self.log()
+
     def prepare(self, claim):
         """As a kubelet does on its socket, for NAMESPACE/NAME/UID: the CDI names of the devices. Raises on an error."""
-        eventually("the plugin can be asked", self._socket.exists)
+        self.wait_until_it_can_be_asked()
         done = self._call("prepare", claim)
         assert done.returncode == 0, done
         return done.stdout.split()
 
     def unprepare(self, claim):
         """As a kubelet does on its socket. Raises on an error."""
-        eventually("the plugin can be asked", self._socket.exists)
+        self.wait_until_it_can_be_asked()
         done = self._call("unprepare", claim)
         assert done.returncode == 0, done
 
@@ -246,7 +251,7 @@ class Plugin:
     @contextlib.contextmanager
     def asked(self, what, claim):
         """A kubelet asks meanwhile, without waiting for the answer: the process that does. `claim`: NAMESPACE/NAME/UID."""
-        eventually("the plugin can be asked", self._socket.exists)
+        self.wait_until_it_can_be_asked()
         asking = Process("ask", [self._programs / "ask-plugin", self._socket, what, claim], self._folder)
         try:
             yield asking

@@ -126,7 +126,7 @@ def served(programs):
         plugin.set_up()
         plugin.run = functools.partial(plugin.run, within=cgroup.within)
         plugin.run()
-        eventually("it can be asked", plugin._socket.exists)
+        plugin.wait_until_it_can_be_asked()
         yield server, plugin
         plugin.end()
         assert cgroup.kills() == "0"
