@@ -419,8 +419,9 @@ bool LabelsItsNode(const Admitted& write) {
 bool WritesItsSlices(const Admitted& write) {
   if (!HasANode(write)) return true;
   const auto is_its = [&](const Value& slice) {
-    return slice.IsNull() || (slice["spec"]["driver"].AsString() == "compute-domain.nvidia.com" &&
-                              slice["spec"]["nodeName"].AsString() == write.by.node);
+    const std::string_view driver = slice["spec"]["driver"].AsString();
+    const bool is_ours = driver == "compute-domain.nvidia.com" || driver == "gpu.nvidia.com";
+    return slice.IsNull() || (is_ours && slice["spec"]["nodeName"].AsString() == write.by.node);
   };
   return is_its(write.before) && is_its(write.after);
 }
