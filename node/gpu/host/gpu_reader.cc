@@ -113,13 +113,13 @@ Result<GpuRead> HostGpuReader::Read() {
   Inventory& inventory = read.node.inventory;
   std::erase_if(inventory.devices, [&](const GpuDevice& device) {
     auto further = FurtherNodes(device);
-    if (further) {
-      read.node.further_nodes[device.name] = *std::move(further);
-    } else {
+    if (!further) {
       inventory.unpublished.push_back(
           {.device = device.name, .why = "has no capabilities: " + further.error().message});
+      return true;
     }
-    return !further;
+    read.node.further_nodes[device.name] = *std::move(further);
+    return false;
   });
   after_read_();
   return read;
