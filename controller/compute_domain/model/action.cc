@@ -4,7 +4,6 @@
 #include <type_traits>
 
 #include "controller/api/names.h"
-#include "pkg/base/check.h"
 #include "pkg/base/find.h"
 #include "pkg/base/overload.h"
 
@@ -55,9 +54,9 @@ const kube::Resource& ResourceOf(Kind kind) {
     case Kind::kNode:
       return kube::kNodes;
     case Kind::kResourceSlice:
-      return kube::kResourceSlices;
+      break;
   }
-  CHECK(false);
+  return kube::kResourceSlices;
 }
 
 std::string Describe(const Action& action) {

@@ -7,6 +7,11 @@
 namespace compute_domain {
 namespace {
 
+TEST(ResourceOf, KindsThatNoActionWrites_HaveTheirs) {
+  EXPECT_EQ(ResourceOf(Kind::kNode).kind, std::string("Node"));
+  EXPECT_EQ(ResourceOf(Kind::kResourceSlice).kind, std::string("ResourceSlice"));
+}
+
 TEST(Action, EachIsDescribedAndBelongsToItsConcern) {
   struct Row {
     Action action;

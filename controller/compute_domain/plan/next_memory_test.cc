@@ -357,6 +357,8 @@ TEST(NextMemory, T5_ReasonOfAnotherKind_TellsNoReboot) {
   observed = Rebooted();
   observed.domain->status.nodes[0].ready = true;
   EXPECT_EQ(NextMemory(observed, At()).rebooted_before, std::set<std::string>{"node-1"});
+  observed.children.daemon_pods.clear();
+  EXPECT_TRUE(NextMemory(observed, At()).rebooted_before.empty()) << "no daemon is there";
 }
 
 }  // namespace
