@@ -2,9 +2,7 @@
 
 #include <linux/capability.h>
 
-#include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <utility>
 #include <vector>
@@ -57,11 +55,7 @@ gpu::NodeStatus StatusOfNode(const std::string& node, command_line::Frame& frame
 
 // Its output is the container's, so `kubectl describe pod` shows it.
 int Preflight(const gpu::Settings& settings, command_line::Frame& frame) {
-  // A signal ends the process at once, because nothing needs cleanup. Process 1 of a container gets
-  // only signals with a handler.
-  for (const int signal : {SIGTERM, SIGINT}) {
-    std::signal(signal, [](int /*signal*/) { std::_Exit(command_line::kFailed); });
-  }
+  dra::EndAtSignals();  // Nothing needs cleanup.
   // As the plugin, so that what succeeds here does there.
   if (!settings.keeps_privileges) dra::DropPrivileges({CAP_MKNOD, CAP_CHOWN}, frame.logger());
   const gpu::ProbeContext context = {

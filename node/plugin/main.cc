@@ -2,9 +2,7 @@
 
 #include <linux/capability.h>
 
-#include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <optional>
 #include <string>
 #include <utility>
@@ -62,11 +60,7 @@ std::string Runtime(const std::string& node, command_line::Frame& frame) {
 
 // Its output is the container's, so `kubectl describe pod` shows it.
 int Preflight(const plugin::Settings& settings, command_line::Frame& frame) {
-  // A signal ends the process at once, because nothing needs cleanup. Process 1 of a container gets
-  // only signals with a handler.
-  for (const int signal : {SIGTERM, SIGINT}) {
-    std::signal(signal, [](int /*signal*/) { std::_Exit(command_line::kFailed); });
-  }
+  dra::EndAtSignals();  // Nothing needs cleanup.
   // As the plugin, so that what succeeds here does there. It starts nvidia-imex in the driver's
   // root.
   if (!settings.keeps_privileges) {

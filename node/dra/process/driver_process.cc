@@ -110,6 +110,21 @@ Result<std::string> ReadBootId(const std::string& path) {
   return text;
 }
 
+ServeOptions OptionsOf(const DriverSettings& settings, std::string_view driver,
+                       std::vector<std::string> ready_notes) {
+  ServeOptions options = {.service = {.driver = std::string(driver),
+                                      .registry_folder = settings.registry_folder,
+                                      .plugin_folder = settings.FolderOf(driver),
+                                      .daemon_namespace = settings.ns,
+                                      .pod_uid = settings.pod_uid},
+                          .cdi_folder = settings.cdi_folder,
+                          .metrics_address = settings.metrics_address,
+                          .metrics_path = settings.metrics_path,
+                          .ready_notes = std::move(ready_notes)};
+  if (settings.health_port >= 0) options.service.health_port = settings.health_port;
+  return options;
+}
+
 struct DriverProcess::Parts {
   Parts(command_line::Frame& frame, ServeOptions serve)
       : options(std::move(serve)),

@@ -8,11 +8,13 @@
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "node/dra/loop/driver_loop.h"
 #include "node/dra/loop/instances.h"
 #include "node/dra/loop/metrics.h"
+#include "node/dra/settings/driver_settings.h"
 #include "node/kubelet/service.h"
 #include "pkg/base/result.h"
 #include "pkg/command_line/frame.h"
@@ -26,6 +28,10 @@ struct ServeOptions {
   std::string metrics_path = {};
   std::vector<std::string> ready_notes = {};  // For /readyz.
 };
+
+// `driver` is the driver's name, and `ready_notes` are as in ServeOptions.
+ServeOptions OptionsOf(const DriverSettings& settings, std::string_view driver,
+                       std::vector<std::string> ready_notes);
 
 class DriverProcess {
  public:

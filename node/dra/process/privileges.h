@@ -1,6 +1,6 @@
 // What a plugin's process may do, and the signals that end it.
 //
-// For the main thread, before it starts others.
+// For the main thread, before it starts others. DropReadersRights() is for the reader.
 #pragma once
 
 #include <memory>
@@ -16,6 +16,10 @@ std::vector<int> EndSignals();
 // Blocks them and SIGUSR2 in this thread, and in those that it starts.
 void BlockSignals();
 
+// Lets SIGTERM and SIGINT end this process at once, as failed. For one that has nothing to clean
+// up.
+void EndAtSignals();
+
 // Drops capabilities but these, because root owns everything that a plugin reads and writes.
 // Filters system calls: no runtime does, for a privileged container.
 void DropPrivileges(const std::vector<int>& kept, base::Logger& logger);
@@ -27,5 +31,8 @@ void DropPrivileges(const std::vector<int>& kept, base::Logger& logger);
 // keep. With `keeps_all` nothing is dropped.
 std::unique_ptr<base::SerialExecutor> StartReader(bool keeps_all, const std::vector<int>& kept,
                                                   base::Logger& logger);
+// Drops all capabilities of this thread, the reader, which has read all. With `keeps_all` nothing
+// is dropped.
+void DropReadersRights(bool keeps_all, base::Logger& logger);
 
 }  // namespace dra

@@ -4,11 +4,11 @@
 #include <utility>
 
 #include "node/dra/host/file_claim_disk.h"
-#include "node/dra/process/api_connection.h"
 #include "node/dra/process/driver_process.h"
+#include "node/dra/process/privileges.h"
+#include "node/dra/process/run_driver.h"
 #include "node/gpu/loop/gpu_loop.h"
 #include "node/gpu/rules/claim_devices.h"
-#include "pkg/base/capabilities.h"
 
 namespace gpu {
 
@@ -17,20 +17,6 @@ namespace {
 using base::Result;
 
 constexpr const char* kOwnHook = "/usr/bin/nvidia-cdi-hook";  // Of the image.
-
-dra::ServeOptions OptionsOf(const Settings& settings) {
-  dra::ServeOptions options = {.service = {.driver = std::string(kDriver),
-                                           .registry_folder = settings.registry_folder,
-                                           .plugin_folder = settings.Folder(),
-                                           .daemon_namespace = settings.ns,
-                                           .pod_uid = settings.pod_uid},
-                               .cdi_folder = settings.cdi_folder,
-                               .metrics_address = settings.metrics_address,
-                               .metrics_path = settings.metrics_path,
-                               .ready_notes = api::TextsOf(settings.feature_gates.IgnoredOfGpus())};
-  if (settings.health_port >= 0) options.service.health_port = settings.health_port;
-  return options;
-}
 
 // Returns the path on the host of a program that sets up libraries in containers. Empty if there is
 // none: then each name of a library is mounted.
@@ -42,14 +28,6 @@ Result<std::string> InstallHook(const Settings& settings) {
   return settings.host_driver_root == "/" ? FindHook(settings.driver_root) : std::string();
 }
 
-// Only the first read may have to make device nodes.
-void DropReadersRights(const Settings& settings, base::Logger& logger) {
-  if (settings.keeps_privileges) return;
-  if (const auto dropped = base::KeepThreadCapabilities({}); !dropped) {
-    logger.Warning("Capabilities are kept", {{"err", dropped.error().message}});
-  }
-}
-
 }  // namespace
 
 Result<void> Run(const Settings& settings, command_line::Frame& frame,
@@ -57,7 +35,9 @@ Result<void> Run(const Settings& settings, command_line::Frame& frame,
   dra::Metrics::Of metrics_of = MetricsOf(settings.node);
   metrics_of.ignored_gates = api::LabelsOf(settings.feature_gates.IgnoredOfGpus());
   dra::Metrics metrics(metrics_of);
-  dra::DriverProcess process(frame, OptionsOf(settings));
+  dra::DriverProcess process(
+      frame,
+      dra::OptionsOf(settings, kDriver, api::TextsOf(settings.feature_gates.IgnoredOfGpus())));
   TRY(process.StartServer(metrics));
   std::string boot_id = TRY(dra::ReadBootId(settings.boot_id));
   dra::FileClaimDisk disk({.folder = settings.Folder(),
@@ -66,15 +46,17 @@ Result<void> Run(const Settings& settings, command_line::Frame& frame,
   const std::string hook = TRY(InstallHook(settings));
   frame.logger().Info("Containers get the driver's libraries",
                       {{"by", hook.empty() ? "mounts and LD_LIBRARY_PATH" : hook}});
-  HostGpuReader host({.node = settings.node,
-                      .driver_root = settings.driver_root,
-                      .host_driver_root = settings.host_driver_root,
-                      .library_folders = settings.library_folders,
-                      .devices = settings.DevicesPath(),
-                      .capabilities = settings.CapabilitiesPath(),
-                      .sysfs = settings.SysfsPath(),
-                      .hook = hook},
-                     [&settings, &frame] { DropReadersRights(settings, frame.logger()); });
+  HostGpuReader host(
+      {.node = settings.node,
+       .driver_root = settings.driver_root,
+       .host_driver_root = settings.host_driver_root,
+       .library_folders = settings.library_folders,
+       .devices = settings.DevicesPath(),
+       .capabilities = settings.CapabilitiesPath(),
+       .sysfs = settings.SysfsPath(),
+       .hook = hook},
+      // Only the first read may have to make device nodes.
+      [&settings, &frame] { dra::DropReadersRights(settings.keeps_privileges, frame.logger()); });
   GpuLoop loop({.node = settings.node,
                 .clock = frame.clock(),
                 .logger = frame.logger(),
@@ -87,23 +69,7 @@ Result<void> Run(const Settings& settings, command_line::Frame& frame,
                 .additions = {.numa_node = settings.publishes_numa_node,
                               .clique = settings.publishes_clique},
                 .instances = process.instances()});
-  dra::ApiConnection<GpuApi> connection(
-      frame.clock(), frame.logger(), [&frame] { return frame.LoadConfig(); },
-      [&](kube::ClientConfig config) {
-        return GpuApi::Connect(std::move(config), settings.node, frame.clock(), frame.logger(),
-                               frame.tasks(), [&process] { process.NoteChange(); });
-      });
-  const auto connect = [&] {
-    connection.Turn();
-    loop.Connect(connection.api());
-    return connection.next();
-  };
-  auto done = process.Run(loop, connect, frame.stop());
-  loop.Connect(nullptr);
-  connection.Close();  // Its threads use the loop.
-  reader.reset();
-  process.Close();
-  return done;
+  return dra::RunDriver<GpuApi>(settings.node, frame, process, loop, std::move(reader));
 }
 
 }  // namespace gpu

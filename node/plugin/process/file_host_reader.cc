@@ -4,11 +4,11 @@
 #include <system_error>
 
 #include "node/cdi/spec.h"
+#include "node/dra/process/privileges.h"
 #include "node/driver/kernel.h"
 #include "node/nvml/fabric.h"
 #include "node/plugin/host/base_spec.h"
 #include "node/plugin/host/file_disk.h"
-#include "pkg/base/capabilities.h"
 #include "pkg/base/text.h"
 
 namespace plugin {
@@ -62,10 +62,7 @@ Result<DriverRead> FileHostReader::Read(const std::string& hook) {
   }
   read.base_spec = cdi::Render(BaseSpec(
       files, {.host_root = settings_.host_driver_root, .hook = hook, .driver_version = version}));
-  if (!read.lacks.empty() || settings_.keeps_privileges) return read;
-  if (const auto dropped = base::KeepThreadCapabilities({}); !dropped) {
-    logger_.Warning("Capabilities are kept", {{"err", dropped.error().message}});
-  }
+  if (read.lacks.empty()) dra::DropReadersRights(settings_.keeps_privileges, logger_);
   return read;
 }
 
