@@ -48,6 +48,12 @@ class CheckpointFile final : public CheckpointLock {
 
   // The content as of the last Lock(). REQUIRES: Lock() succeeded once.
   const Checkpoint<Claim>& checkpoint() const { return resumed_.checkpoint; }
+  // Returns the state of a claim in it. Empty if it has none of that UID.
+  std::optional<ClaimState> StateOf(const std::string& uid) const {
+    const auto it = checkpoint().claims.find(uid);
+    if (it == checkpoint().claims.end()) return {};
+    return it->second.state;
+  }
   // Result of the last read. An unreadable file stays kUnreadable until Save().
   const Resumed<Claim>& resumed() const { return resumed_; }
   bool is_unreadable() const { return resumed_.from == Resumed<Claim>::From::kUnreadable; }

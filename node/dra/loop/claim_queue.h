@@ -38,6 +38,22 @@ struct AnswerCall {
 };
 using StepResult = std::variant<GoOn, WaitUntil, AnswerCall>;
 
+// Returns the devices of an answer. A group has `devices`, and each of them `requests`, `pool`,
+// `name` and `cdi_ids`, as the kubelet gets them.
+template <typename Group>
+std::vector<kubelet::Device> DevicesOf(const std::vector<Group>& groups) {
+  std::vector<kubelet::Device> devices;
+  for (const Group& group : groups) {
+    for (const auto& device : group.devices) {
+      devices.push_back({.requests = device.requests,
+                         .pool = device.pool,
+                         .name = device.name,
+                         .cdi_ids = device.cdi_ids});
+    }
+  }
+  return devices;
+}
+
 // A driver's work on one claim. It lives until the call is answered and has nothing in flight.
 class ClaimWork {
  public:

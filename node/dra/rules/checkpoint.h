@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "node/dra/rules/checkpoint_text.h"
+#include "node/dra/rules/claim_status.h"
 
 namespace dra {
 
@@ -51,6 +52,23 @@ struct Resumed {
   // rest.
   std::vector<std::string> damaged = {};
 };
+
+// For Claim::Read: fills state, status and groups of `claim`. `groups` are the entry's devices, as
+// the driver reads them. If they or the state are unreadable, the entry counts as started, and
+// stays until the kubelet unprepares the claim. `Wanted` is as in ClaimStatus.
+template <typename Wanted, typename Claim>
+std::pair<Claim, std::string> ReadParts(const EntryRead& entry,
+                                        base::Result<decltype(Claim::groups)> groups, Claim claim) {
+  if (!entry.state) return {std::move(claim), "its state is unknown"};
+  if (!groups) return {std::move(claim), groups.error().message};
+  claim.state = *entry.state;
+  claim.groups = *std::move(groups);
+  const auto own = OwnPart(entry.status, Wanted::kDriver);
+  auto status = own ? ClaimStatus<Wanted>::Decode(*own) : tl::unexpected(own.error());
+  if (!status) return {std::move(claim), status.error().message};
+  claim.status = *std::move(status);
+  return {std::move(claim), ""};
+}
 
 template <typename Claim>
 std::string Encode(const Checkpoint<Claim>& checkpoint) {

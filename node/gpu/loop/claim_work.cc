@@ -10,24 +10,7 @@
 
 namespace gpu {
 
-namespace {
-
 using base::Result;
-
-std::vector<kubelet::Device> DevicesOf(const std::vector<PreparedGroup>& groups) {
-  std::vector<kubelet::Device> devices;
-  for (const PreparedGroup& group : groups) {
-    for (const PreparedDevice& device : group.devices) {
-      devices.push_back({.requests = device.requests,
-                         .pool = device.pool,
-                         .name = device.name,
-                         .cdi_ids = device.cdi_ids});
-    }
-  }
-  return devices;
-}
-
-}  // namespace
 
 class ClaimWorks::Work final : public dra::ClaimWork {
  public:
@@ -74,7 +57,7 @@ Result<dra::StepResult> ClaimWorks::Work::Step() {
     step = WaitFor(observed, "the claim cannot be read" + why);
   }
   if (auto* answer = std::get_if<AnswerKubelet>(&step)) {
-    return dra::AnswerCall{.devices = DevicesOf(answer->groups),
+    return dra::AnswerCall{.devices = dra::DevicesOf(answer->groups),
                            .error = std::move(answer->error),
                            .is_permanent = answer->is_permanent};
   }

@@ -23,12 +23,7 @@ GarbageCollector::GarbageCollector(GpuState& state,
                                    std::function<void(const kubelet::ClaimName& claim)> take_back)
     : state_(state),
       look_ups_(state.clock, state.logger,
-                {.state = [&state](const std::string& uid) -> std::optional<ClaimState> {
-                   const auto& claims = state.checkpoint_file.checkpoint().claims;
-                   const auto it = claims.find(uid);
-                   if (it == claims.end()) return {};
-                   return it->second.state;
-                 },
+                {.state = [&state](const auto& uid) { return state.checkpoint_file.StateOf(uid); },
                  .take_back = std::move(take_back),
                  .look_again = [this](TimePoint time) { next_ = std::min(next_, time); }}) {}
 

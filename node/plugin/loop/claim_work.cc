@@ -17,19 +17,6 @@ using base::Result;
 // Covers the time in which a StatefulSet or a Job replaces a pod on its node.
 constexpr std::chrono::seconds kLabelKept{5};
 
-std::vector<kubelet::Device> DevicesOf(const std::vector<PreparedGroup>& groups) {
-  std::vector<kubelet::Device> devices;
-  for (const PreparedGroup& group : groups) {
-    for (const PreparedDevice& device : group.devices) {
-      devices.push_back({.requests = device.requests,
-                         .pool = device.pool,
-                         .name = device.name,
-                         .cdi_ids = device.cdi_ids});
-    }
-  }
-  return devices;
-}
-
 }  // namespace
 
 // Files of a claim: its CDI file, and the folder of a daemon's domain.
@@ -124,13 +111,13 @@ Result<dra::StepResult> ClaimWorks::Work::Step() {
   }
   if (auto* answer = std::get_if<AnswerKubelet>(&step)) {
     const bool is_noop = answer->error.empty() && !call_.prepares() && was_aborted_;
-    return dra::AnswerCall{
-        .devices = call_.prepares() ? DevicesOf(answer->groups) : std::vector<kubelet::Device>(),
-        .error = std::move(answer->error),
-        .is_permanent = answer->is_permanent,
-        .log = is_noop ? "Unprepare noop: claim in PrepareAborted state: " + call_.name.ns + "/" +
-                             call_.name.name
-                       : ""};
+    return dra::AnswerCall{.devices = call_.prepares() ? dra::DevicesOf(answer->groups)
+                                                       : std::vector<kubelet::Device>(),
+                           .error = std::move(answer->error),
+                           .is_permanent = answer->is_permanent,
+                           .log = is_noop ? "Unprepare noop: claim in PrepareAborted state: " +
+                                                call_.name.ns + "/" + call_.name.name
+                                          : ""};
   }
   const auto* wait = std::get_if<WaitForChange>(&step);
   if (wait == nullptr) return dra::GoOn();

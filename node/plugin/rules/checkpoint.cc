@@ -87,21 +87,12 @@ dra::EntryText CheckpointClaim::ToText() const {
           .aborted_at = aborted_at};
 }
 
-// If state or devices are unreadable, the entry counts as started, with unknown use: the node keeps
-// its label until the kubelet unprepares the claim.
+// An entry with an unreadable state or devices has unknown use: the node keeps its label until the
+// kubelet unprepares the claim.
 std::pair<CheckpointClaim, std::string> CheckpointClaim::Read(const dra::EntryRead& entry) {
-  CheckpointClaim claim = {.name = entry.name, .ns = entry.ns, .aborted_at = entry.aborted_at};
-  const auto own = dra::OwnPart(entry.status, Wanted::kDriver);
-  const auto status = own ? ClaimStatus::Decode(*own) : tl::unexpected(own.error());
-  if (status) claim.status = *status;
-  auto groups = DecodeGroups(ValueOf(entry.devices));
-  if (!entry.state || !groups) {
-    claim.status = {};
-    return {claim, entry.state ? groups.error().message : "its state is unknown"};
-  }
-  claim.state = *entry.state;
-  claim.groups = *std::move(groups);
-  return {claim, status ? "" : status.error().message};
+  return dra::ReadParts<Wanted, CheckpointClaim>(
+      entry, DecodeGroups(ValueOf(entry.devices)),
+      {.name = entry.name, .ns = entry.ns, .aborted_at = entry.aborted_at});
 }
 
 }  // namespace plugin
