@@ -5,6 +5,7 @@
 #include "pkg/json/repair.h"
 #include "pkg/json/slices.h"
 #include "pkg/kube/client/page_limit.h"
+#include "pkg/kube/client/patch_by_put.h"
 #include "pkg/kube/client/request.h"
 
 namespace dra {
@@ -125,6 +126,17 @@ Result<bool> ClaimExists(http::Transport& transport, SliceApi version, const kub
   if (!reply && kube::ProvesAbsence(reply.error(), kube::kResourceClaims, key.name)) return false;
   if (!reply) return tl::unexpected(reply.error());
   return TRY(DecodeClaimObject(reply->body)).uid == uid;
+}
+
+base::Error AdviseOnListing(base::Error error, const std::string& ns) {
+  if (!kube::IsMissingPermission(error)) return error;
+  const std::string role = "cdom-kubelet-plugin-recovery";
+  error.message =
+      "the checkpoint is unreadable, and claims may not be listed. Run `kubectl create "
+      "clusterrolebinding " +
+      role + " --clusterrole=" + role + " --serviceaccount=" + ns +
+      ":cdom-kubelet-plugin`, and delete it when the node serves";
+  return error;
 }
 
 Result<SliceWritten> WriteSlice(http::Transport& transport, ResourceSlice slice, SliceApi api,

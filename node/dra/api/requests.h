@@ -67,6 +67,10 @@ base::Result<std::vector<ClaimToPrepare<Wanted>>> ReadClaimsOn(http::Transport& 
   return claims;
 }
 
+// Of an error of ReadClaimsOn(), says which permission is missing, and how to grant it. An account
+// may list claims of all tenants only while a checkpoint is unreadable. `ns` is the account's.
+base::Error AdviseOnListing(base::Error error, const std::string& ns);
+
 // A slice as the server stored it.
 struct SliceWritten {
   kube::ObjectMeta meta = {};

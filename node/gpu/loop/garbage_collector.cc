@@ -68,7 +68,7 @@ void GarbageCollector::Rebuild() {
     return [this, claims = std::move(claims)] {
       asking_ = false;
       const auto rebuild = [&]() -> Result<void> {
-        if (!claims) return tl::unexpected(claims.error());
+        if (!claims) return tl::unexpected(dra::AdviseOnListing(claims.error(), state_.ns));
         const std::vector<std::string> specs = TRY(state_.claim_disk.Specs());
         TRY(state_.checkpoint_file.Lock());
         Result<void> saved = {};

@@ -17,6 +17,7 @@ GpuLoop::GpuLoop(LoopParts parts)
       // Until the host is read, claims are told by the node's name.
       host_{.node = {.node = parts.node}},
       state_{.node = std::move(parts.node),
+             .ns = std::move(parts.ns),
              .clock = parts.clock,
              .logger = parts.logger,
              .metrics = parts.metrics,

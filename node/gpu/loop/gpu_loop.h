@@ -23,6 +23,7 @@ namespace gpu {
 // What a loop needs. All of it outlives the loop.
 struct LoopParts {
   std::string node = {};
+  std::string ns = {};  // Of the driver's account.
   const base::Clock& clock;
   base::Logger& logger;
   base::TaskQueue& tasks;

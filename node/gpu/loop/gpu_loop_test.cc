@@ -47,6 +47,10 @@ class Server {
     const base::MutexLock lock(mutex_);
     return devices_;
   }
+  void MayList(bool may) {
+    const base::MutexLock lock(mutex_);
+    may_list_ = may;
+  }
   // Called before claims are listed. May be set before the first request.
   std::function<void()> before_list = [] {};
 
@@ -64,8 +68,13 @@ class Server {
       return ListOf("Node",
                     R"({"metadata": {"name": "node-a", "uid": "n", "resourceVersion": "1"}})");
     }
-    if (request.find("/resourceclaims?") != std::string::npos) before_list();
+    const bool is_list = request.find("/resourceclaims?") != std::string::npos;
+    if (is_list) before_list();
     const base::MutexLock lock(mutex_);
+    if (is_list && !may_list_) {
+      return Reply(403, R"({"kind": "Status", "reason": "Forbidden", "message": "User \"p\" )"
+                        R"(cannot list resource \"resourceclaims\""})");
+    }
     if (request.find("/resourceslices") != std::string::npos) {
       if (request.starts_with("GET")) return ListOf("ResourceSlice", "");
       json::Value slice = *json::Parse(request.substr(request.find("\r\n\r\n") + 4));
@@ -80,7 +89,7 @@ class Server {
       if (request.find("/resourceclaims/c-" + uid) != std::string::npos) return Reply(200, claim);
       all += (all.empty() ? "" : ",") + claim;
     }
-    if (request.find("/resourceclaims?") != std::string::npos) return ListOf("ResourceClaim", all);
+    if (is_list) return ListOf("ResourceClaim", all);
     const std::size_t at =
         request.find("/resourceclaims/") + std::string("/resourceclaims/").size();
     return Reply(404, R"({"kind": "Status", "reason": "NotFound", "details": )"
@@ -91,6 +100,7 @@ class Server {
   mutable base::Mutex mutex_;
   std::map<std::string, std::string> claims_;
   std::string devices_;
+  bool may_list_ = true;
 };
 
 kubelet::ClaimName NameOf(const std::string& uid) {
@@ -107,6 +117,7 @@ class GpuLoopTest : public fixtures::InFolder {
     Stop();
     disk_.emplace(paths_);
     loop_.emplace(LoopParts{.node = "node-a",
+                            .ns = "cdom-system",
                             .clock = time_,
                             .logger = log_,
                             .tasks = tasks_,
@@ -374,6 +385,32 @@ TEST_F(GpuLoopTest, UnreadableCheckpoint_IsRebuiltFromClaims) {
   EXPECT_EQ(log_.Count("The checkpoint could not be read and is rebuilt from claims claims=1"), 1U);
   EXPECT_TRUE(RunUntil([&] { return !HasSpec("orphan"); }));
   EXPECT_EQ(Call(Operation::kUnprepare, "a"), "");
+}
+
+// The shipped account may not list claims.
+TEST_F(GpuLoopTest, UnreadableCheckpoint_SaysHowToPermitThatClaimsAreListed) {
+  const std::string command =
+      "kubectl create clusterrolebinding cdom-kubelet-plugin-recovery "
+      "--clusterrole=cdom-kubelet-plugin-recovery "
+      "--serviceaccount=cdom-system:cdom-kubelet-plugin";
+  server_.MayList(false);
+  Put("checkpoint.json", "torn");
+  StartConnected();
+  EXPECT_TRUE(RunUntil([&] {
+    time_.Advance(seconds(1));
+    return log_.Count(command) > 0;
+  }));
+  Ask(Operation::kPrepare, "a");
+  ASSERT_TRUE(RunUntil([&] {
+    time_.Advance(seconds(1));
+    return answer_.has_value();
+  }));
+  EXPECT_NE(answer_->error.find(command), std::string::npos) << answer_->error;
+  server_.MayList(true);
+  EXPECT_TRUE(RunUntil([&] {
+    time_.Advance(seconds(1));
+    return log_.Count("is rebuilt from claims") > 0;
+  }));
 }
 
 TEST_F(GpuLoopTest, UnreadableCheckpoint_IsNotRebuiltBeforeTheDriverIsRead) {

@@ -30,6 +30,7 @@ struct HostView {
 
 struct GpuState {
   const std::string node;
+  const std::string ns;  // Of the driver's account.
   const base::Clock& clock;
   base::Logger& logger;
   dra::Metrics& metrics;

@@ -60,6 +60,7 @@ class GpuHostWatcherTest : public fixtures::InFolder {
       .folder = folder_, .cdi_folder = Path("cdi"), .cdi_vendor = std::string(kCdiVendor)};
   dra::FileClaimDisk disk_{paths_};
   GpuState state_{.node = "node-a",
+                  .ns = "cdom-system",
                   .clock = clock_,
                   .logger = log_,
                   .metrics = metrics_,

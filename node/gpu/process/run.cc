@@ -58,6 +58,7 @@ Result<void> Run(const Settings& settings, command_line::Frame& frame,
       // Only the first read may have to make device nodes.
       [&settings, &frame] { dra::DropReadersRights(settings.keeps_privileges, frame.logger()); });
   GpuLoop loop({.node = settings.node,
+                .ns = settings.ns,
                 .clock = frame.clock(),
                 .logger = frame.logger(),
                 .tasks = frame.tasks(),

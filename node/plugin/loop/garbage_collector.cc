@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "node/plugin/api/api_calls.h"
-#include "pkg/kube/client/patch_by_put.h"
 
 namespace plugin {
 
@@ -16,18 +15,6 @@ constexpr std::chrono::minutes kPeriod{10};
 constexpr std::chrono::seconds kSoon{1};
 constexpr std::chrono::seconds kRetry{5};
 constexpr std::chrono::milliseconds kLockPause{50};
-
-// Permission to list claims of all tenants is granted only while a checkpoint is unreadable.
-base::Error WithAdvice(base::Error error, const std::string& ns) {
-  if (!kube::IsMissingPermission(error)) return error;
-  const std::string role = "cdom-kubelet-plugin-recovery";
-  error.message =
-      "the checkpoint is unreadable, and claims may not be listed. Run `kubectl create "
-      "clusterrolebinding " +
-      role + " --clusterrole=" + role + " --serviceaccount=" + ns +
-      ":cdom-kubelet-plugin`, and delete it when the node serves";
-  return error;
-}
 
 }  // namespace
 
@@ -208,7 +195,7 @@ void GarbageCollector::Rebuild() {
     return [this, claims = std::move(claims)] {
       asking_ = false;
       if (!claims) {
-        const base::Error error = WithAdvice(claims.error(), state_.settings.ns);
+        const base::Error error = dra::AdviseOnListing(claims.error(), state_.settings.ns);
         state_.checkpoint_file.SetTrouble(error.message);
         return TryLater(error);
       }
