@@ -4,6 +4,7 @@
 
 #include "node/gpu/rules/claim_devices.h"
 #include "node/gpu/rules/testing/node_and_claims.h"
+#include "test/fixtures/files.h"
 
 namespace gpu {
 namespace {
@@ -60,6 +61,17 @@ TEST(GpuCheckpoint, WhatNvidiasDriverWrites_IsWrittenAsItWas) {
     EXPECT_NE(text.find("\"preparedDevices\":" + groups), std::string::npos) << text;
     EXPECT_TRUE(dra::CheckReadable(text, resumed.checkpoint));
   }
+}
+
+// NVIDIA's types wrote the fixture, at commit 95932046683719c43b6a0dd9613c2e5aad5d6703 (0.5.0-dev).
+// It has a GPU, a MIG device, and a claim that is started.
+TEST(GpuCheckpoint, FileOfNvidiasTypes_IsWrittenAgainByteForByte) {
+  const std::string text = fixtures::ReadFile("nvidia/gpu_checkpoint.json");
+  const auto resumed = Read(text);
+  ASSERT_EQ(resumed.from, dra::Resumed<CheckpointClaim>::From::kThisBoot) << resumed.why;
+  EXPECT_TRUE(resumed.damaged.empty());
+  EXPECT_EQ(resumed.checkpoint.claims.size(), 3U);
+  EXPECT_EQ(Encode(resumed.checkpoint), text);
 }
 
 TEST(GpuCheckpoint, DevicesOfNvidiasDriver_AreRead) {
