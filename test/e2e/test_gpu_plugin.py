@@ -3,7 +3,10 @@
 The kubelet is `ask-plugin`, and NVIDIA's library a stand-in with eight GPUs. Real kubelets are in test_gpus_on_real_nodes.py.
 """
 
+import contextlib
 import json
+import signal
+import subprocess
 
 import pytest
 from actors import named
@@ -28,6 +31,42 @@ class GpuPlugin(Plugin):
         super().set_up()
         (self.driver / "gpus").write_text(GPUS)
         self.environment = {"STAND_IN_NVML_FILE": str(self.driver / "gpus")}
+
+    @contextlib.contextmanager
+    def mortal(self):
+        """Meanwhile killed_in() kills it, and is_back() starts it again."""
+        library = self._folder / "crash.so"
+        subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-o", library, REPO / "test/cluster/stubs/crash/crash.c"], check=True)
+        before = self.environment
+        self.environment = {**before, "LD_PRELOAD": str(library), "CRASH_IN": f"{self._folder}/", "CRASH_AT": str(self._folder / "crash-at")}
+        self.end()
+        self.run()
+        self.is_back()
+        yield
+        self.environment = before
+        self.end()
+        self.run()
+        self.is_back()
+
+    def is_back(self):
+        """It runs, and can be asked: a socket of the process before may still exist."""
+        if self.has_ended():
+            self.run()
+        eventually("the plugin serves", lambda: "Serving the kubelet " in self.log())
+
+    def killed_in(self, what, asked, at):
+        """A kubelet asks, and the plugin is killed before its change of files with this number: the change. None if it answered first."""
+        counted = self._folder / "crash-at"
+        counted.write_text(str(at))
+        with self.asked(what, asked) as asking:
+            eventually("the plugin is killed, or answers", lambda: self.has_ended() or asking.status() is not None)
+            counted.unlink()
+            status = eventually("how the call ended", lambda: (asking.status(),), lambda status: status != (None,))
+            if status == (0,):
+                return None
+            assert self.exit_status() == -signal.SIGKILL, asking.out.read_text()
+            [line] = [line for line in self.log().splitlines() if line.startswith("crash: before ")]
+            return line.removeprefix("crash: before ")
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +128,46 @@ def test_claims_of_nvidias_driver_are_answered_as_before_and_its_files_stay(clus
     assert spec.read_bytes() == written
     plugin.unprepare(asked)
     assert not spec.exists()
+
+
+@pytest.mark.parametrize("then", ["prepare", "unprepare"])
+@pytest.mark.parametrize("what", ["prepare", "unprepare"])
+def test_a_plugin_that_is_killed_before_any_change_of_files_goes_on_as_if_it_was_not(cluster, namespace, plugin, what, then):
+    """It is killed before the first change, and then before the second, until it answers. It starts again, and the kubelet asks for
+    the same, or for the opposite. In the end, nothing is left."""
+    asked = claim(cluster, namespace, f"killed-{what}-{then}", "gpu-0", "gpu-1")
+    spec = plugin.cdi / f"k8s.{DRIVER}-claim_{asked.rpartition('/')[2]}.yaml"
+    with plugin.mortal():
+        nothing = plugin.files(), claims_in(plugin)
+        answer = plugin.prepare(asked)
+        prepared = plugin.files(), claims_in(plugin), spec.read_text()
+        plugin.unprepare(asked)
+        assert (plugin.files(), claims_in(plugin)) == nothing
+        struck = []
+        while True:
+            if what == "unprepare":
+                plugin.prepare(asked)
+            change = plugin.killed_in(what, asked, at=len(struck) + 1)
+            if change:
+                struck.append(change)
+            plugin.is_back()
+            if then == "prepare":
+                assert plugin.prepare(asked) == answer
+                assert (plugin.files(), claims_in(plugin), spec.read_text()) == prepared, f"after {struck[-1:]}"
+            plugin.unprepare(asked)
+            assert (plugin.files(), claims_in(plugin)) == nothing, f"after {struck[-1:]}"
+            if not change:
+                break
+    print(f"\n{len(struck)} kills by signal 9 in {what}, then {then}")
+    stored = [change.split()[0] for change in struck if f" plugins/{DRIVER}/" in change and "pu.lock" not in change]
+    once = ["unlink", "open", "write", "fsync", "rename"]
+    assert stored == (once * 2 if what == "prepare" else once)
+    assert (f"rename cdi/{spec.name}" if what == "prepare" else f"unlink cdi/{spec.name}") in struck
+
+
+def claims_in(plugin):
+    """The entries of its checkpoint."""
+    return json.loads(plugin.checkpoint())["v2"].get("preparedClaims", {})
 
 
 @pytest.mark.parametrize(("config", "said"), [
