@@ -12,10 +12,12 @@ import dra
 import pytest
 from cluster import CONTROL_PLANE, REPO, Cluster, Setup
 from clusters import started
+from gpu_process import DRIVER, GPUS, MIG, MIG_LINES, MIG_MINORS, GpuPlugin
 from helm import Helm
 from kustomizations import overlay
 from namespaces import Namespace
 from objects import domain
+from plugin_process import NODE
 from waiting import eventually
 
 VERSIONS = tuple(one for one in ("v1", "v1beta2", "v1beta1") if one != "v1" or dra.IS_V1_SERVED)
@@ -105,6 +107,46 @@ def test_domain_is_created_and_deleted_where_one_dra_version_is_served(cluster, 
     default.delete("computedomain", "old")
     kinds = f"resourceclaimtemplates.{version}.resource.k8s.io,daemonsets"
     assert cluster.kubectl("get", kinds, "--all-namespaces", "-o", "name") == ""
+
+
+def allocated(cluster, version, device):
+    """NAMESPACE/NAME/UID of a claim in that version to which the scheduler has given the device."""
+    request = {"deviceClassName": f"{'mig' if 'mig' in device else 'gpu'}.nvidia.com"}
+    result = {"request": "r", "driver": DRIVER, "pool": NODE, "device": device}
+    cluster.apply({"apiVersion": f"resource.k8s.io/{version}", "kind": "ResourceClaim", "metadata": {"name": device, "namespace": "default"},
+                   "spec": {"devices": {"requests": [{"name": "r", **(request if version == "v1beta1" else {"exactly": request})}]}}})
+    cluster.kubectl("patch", "resourceclaim", device, "--subresource=status", "--type=merge", "-p",
+                    json.dumps({"status": {"allocation": {"devices": {"results": [result]}}}}))
+    return f"default/{device}/{cluster.get('resourceclaim', device, 'default')['metadata']['uid']}"
+
+
+@pytest.mark.parametrize(("cluster", "version"), [
+    (("--without-dra", "--apiserver-arg", f"--runtime-config=resource.k8s.io/{version}=true"), version)
+    for version in ("v1beta2", "v1beta1")], indirect=["cluster"], ids=["v1beta2", "v1beta1"])
+def test_gpus_are_published_and_prepared_where_one_dra_version_is_served(cluster, version, programs):
+    cluster.kubectl("create", "namespace", "cdom-system")
+    cluster.kubectl("apply", "-f", REPO / "manifests/kubelet-plugin/access.yaml")
+    plugin = GpuPlugin(cluster, programs)
+    plugin.gpus = GPUS + MIG_LINES
+    plugin.start()
+    try:
+        [published] = cluster.kubectl_json("get", f"resourceslices.{version}.resource.k8s.io")["items"]
+        devices = {one["name"]: one["basic"] if version == "v1beta1" else one for one in published["spec"]["devices"]}
+        assert set(devices) == {*(f"gpu-{minor}" for minor in range(8)), MIG}
+        assert {name: next(iter(value.values())) for name, value in devices[MIG]["attributes"].items()}.items() >= {
+            "type": "mig", "profile": "1g.10gb", "uuid": "MIG-8-2", "parentUUID": "GPU-8"}.items()
+        given = {}
+        for device in ("gpu-3", MIG):
+            asked = allocated(cluster, version, device)
+            uid = asked.rpartition("/")[2]
+            assert plugin.prepare(asked) == [f"k8s.{DRIVER}/claim={uid}-{device}"]
+            spec = json.loads((plugin.cdi / f"k8s.{DRIVER}-claim_{uid}.yaml").read_text())
+            given[device] = {node["path"]: (node["major"], node.get("minor", 0)) for node in spec["devices"][0]["containerEdits"]["deviceNodes"]}
+            plugin.unprepare(asked)
+        assert given == {"gpu-3": {"/dev/nvidia3": (195, 3)},
+                         MIG: {"/dev/nvidia8": (195, 8), **{f"/dev/nvidia-caps/nvidia-cap{minor}": (236, minor) for minor in MIG_MINORS}}}
+    finally:
+        plugin.stop()
 
 
 def crd_of(plural, kind):

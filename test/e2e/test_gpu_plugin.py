@@ -3,70 +3,18 @@
 The kubelet is `ask-plugin`, and NVIDIA's library a stand-in with eight GPUs. Real kubelets are in test_gpus_on_real_nodes.py.
 """
 
-import contextlib
 import json
-import signal
-import subprocess
 
 import pytest
 from actors import named
 from cluster import REPO, Setup
-from plugin_process import NODE, Plugin
+from gpu_process import DRIVER, GpuPlugin
+from plugin_process import NODE
 from waiting import eventually
 
 CLUSTER = Setup(nodes=0)
-DRIVER = "gpu.nvidia.com"
 ACCOUNT = "system:serviceaccount:cdom-system:cdom-kubelet-plugin"
-GPUS = "driver version=580.95.05 cuda=13000\n" + "".join(
-    f"gpu minor={minor} uuid=GPU-{minor} name=NVIDIA_H100_80GB_HBM3 pci=00000000:1{minor}:00.0\n" for minor in range(8))
 KIB = 1024
-
-
-class GpuPlugin(Plugin):
-    program = "gpu-kubelet-plugin"
-    driver_name = DRIVER
-    options = ()
-
-    def set_up(self):
-        super().set_up()
-        (self.driver / "gpus").write_text(GPUS)
-        self.environment = {"STAND_IN_NVML_FILE": str(self.driver / "gpus")}
-
-    @contextlib.contextmanager
-    def mortal(self):
-        """Meanwhile killed_in() kills it, and is_back() starts it again."""
-        library = self._folder / "crash.so"
-        subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-o", library, REPO / "test/cluster/stubs/crash/crash.c"], check=True)
-        before = self.environment
-        self.environment = {**before, "LD_PRELOAD": str(library), "CRASH_IN": f"{self._folder}/", "CRASH_AT": str(self._folder / "crash-at")}
-        self.end()
-        self.run()
-        self.is_back()
-        yield
-        self.environment = before
-        self.end()
-        self.run()
-        self.is_back()
-
-    def is_back(self):
-        """It runs, and can be asked: a socket of the process before may still exist."""
-        if self.has_ended():
-            self.run()
-        eventually("the plugin serves", lambda: "Serving the kubelet " in self.log())
-
-    def killed_in(self, what, asked, at):
-        """A kubelet asks, and the plugin is killed before its change of files with this number: the change. None if it answered first."""
-        counted = self._folder / "crash-at"
-        counted.write_text(str(at))
-        with self.asked(what, asked) as asking:
-            eventually("the plugin is killed, or answers", lambda: self.has_ended() or asking.status() is not None)
-            counted.unlink()
-            status = eventually("how the call ended", lambda: (asking.status(),), lambda status: status != (None,))
-            if status == (0,):
-                return None
-            assert self.exit_status() == -signal.SIGKILL, asking.out.read_text()
-            [line] = [line for line in self.log().splitlines() if line.startswith("crash: before ")]
-            return line.removeprefix("crash: before ")
 
 
 @pytest.fixture(scope="module")
