@@ -5,7 +5,6 @@ program here uses one. The numbers of device nodes are those of the node's file 
 """
 
 import contextlib
-import json
 import re
 import subprocess
 
@@ -14,157 +13,16 @@ import yaml
 from cluster import REPO
 from objects import domain
 from pages import run_commands
-from real_nodes import NODES, PodLog
+from real_gpus import GPUS, IN_EACH, LIBRARY, MIG, claim, gpus_in, installed, machine, pod, running
+from real_nodes import NODES
 from waiting import eventually
-
-GPU_DRIVER = "gpu.nvidia.com"
-PLUGIN_FOLDER = f"plugins/{GPU_DRIVER}"
-# By node: each GPU's NVML minor, its model, memory in MiB, and the bus of its PCI address.
-GPUS = {"node-1": [(0, "NVIDIA H100 80GB HBM3", 81559, "1b"), (1, "NVIDIA H100 80GB HBM3", 81559, "43")],
-        "node-2": [(minor, "NVIDIA GB200", 189471, bus) for minor, bus in enumerate(["08", "09", "18", "19"])]}
-IN_EACH = {"/dev/nvidiactl": "195:255", "/dev/nvidia-uvm": "510:0", "/dev/nvidia-uvm-tools": "510:1"}
-LIBRARY = "/usr/lib64/libnvidia-ml.so.580.95.05"
-
-
-def machine(gpus):
-    """What the stand-in reads. `gpus` as in GPUS."""
-    return "driver version=580.95.05 cuda=13000\n" + "".join(
-        f"gpu minor={minor} uuid=GPU-{bus}-{minor} name={name.replace(' ', '_')} memory={mib << 20} pci=00000000:{bus}:00.0\n"
-        for minor, name, mib, bus in gpus)
-
-
-class Gpus:
-    """The driver of GPUs in the pods of the kubelet plugin."""
-
-    def __init__(self, nodes):
-        self.nodes = nodes
-
-    def set_machine(self, node, gpus):
-        """From now on the node has these GPUs."""
-        self.nodes.run(node, "bash", "-c", "cat >/run/nvidia/driver/gpus.new && mv /run/nvidia/driver/gpus.new /run/nvidia/driver/gpus",
-                       stdin=machine(gpus))
-
-    def make_sysfs(self, node):
-        """What the kernel says of where its GPUs are: each is behind a PCIe root of its own."""
-        for *_, bus in GPUS[node]:
-            device, at = f"pci0000:{bus}/0000:{bus}:00.0", "/run/nvidia/driver/sys"
-            self.nodes.run(node, "bash", "-ec", f"mkdir -p {at}/devices/{device} {at}/bus/pci/devices && "
-                           f"ln -sfn ../../../devices/{device} {at}/bus/pci/devices/0000:{bus}:00.0")
-
-    def slice_of(self, node):
-        """The devices that the node publishes, by name; None before that."""
-        found = [one for one in self.nodes.kubectl_json("get", "resourceslices")["items"]
-                 if one["spec"]["driver"] == GPU_DRIVER and one["spec"].get("nodeName") == node]
-        assert len(found) < 2
-        return {device["name"]: device for device in found[0]["spec"].get("devices", [])} if found else None
-
-    def devices_in(self, pod, container):
-        """The device nodes of NVIDIA in a container, with their numbers."""
-        process = self.nodes.process_of_container(pod, container)
-        text = self.nodes.run(pod["spec"]["nodeName"], "bash", "-c",
-                              f"cd /proc/{process}/root && find dev -name '*nvidia*' -o -path '*channel*' | xargs -r stat -c '%n %F %Hr:%Lr'")
-        return {f"/{line.split()[0]}": line.split()[-1] for line in text.splitlines() if "character" in line}
-
-    def environment_in(self, pod, container):
-        process = self.nodes.process_of_container(pod, container)
-        text = self.nodes.run(pod["spec"]["nodeName"], "bash", "-c", f"tr '\\0' '\\n' </proc/{process}/environ")
-        return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
-
-    def files(self, node):
-        """The CDI files of claims for GPUs on the node, by claim's UID."""
-        # A file may go meanwhile.
-        text = self.nodes.run(node, "bash", "-c", f'cd /run/cdi && for file in k8s.{GPU_DRIVER}-claim_*; do '
-                              'content=$(cat "$file" 2>/dev/null) && printf "%s %s\\n" "$file" "$content"; done; true')
-        return {line.split()[0].rpartition("_")[2].removesuffix(".yaml"): line.split(" ", 1)[1] for line in text.splitlines()}
-
-    def checkpoint(self, node):
-        """The entries of its checkpoint by claim's UID."""
-        noted = json.loads(self.nodes.run(node, "cat", f"{self.nodes.kubelet_root}/{PLUGIN_FOLDER}/checkpoint.json"))
-        return noted["v2"].get("preparedClaims") or {}
-
-    def kill(self, node):
-        """Kills the plugin's process on the node. Returns when the next one is ready: a kubelet asks again only after a minute."""
-        pod = next(one for one in self.nodes.plugins() if one["spec"]["nodeName"] == node)
-        restarts = self._status(pod)["restartCount"]
-        self.nodes.run(node, "kill", "-KILL", str(self.nodes.process_of_container(pod, "gpus")))
-        eventually("the container is ready again", lambda: self._status(pod)["restartCount"] > restarts and self._status(pod)["ready"])
-
-    def _status(self, pod):
-        statuses = self.nodes.get("pod", pod["metadata"]["name"], "cdom-system")["status"]["containerStatuses"]
-        return next(one for one in statuses if one["name"] == "gpus")
-
-    def log(self, node):
-        """What the driver on that node says from now on."""
-        pod = next(one for one in self.nodes.plugins() if one["spec"]["nodeName"] == node)["metadata"]
-        return PodLog(self.nodes.plane.parent / "nodes" / node / "log/pods" / f"cdom-system_{pod['name']}_{pod['uid']}/gpus/0.log")
-
-    def wait_until_nothing_is_left(self):
-        for node in NODES:
-            eventually(f"no claim for GPUs is prepared on {node}", lambda node=node: (self.files(node), self.checkpoint(node)), ({}, {}))
-
-
-def with_gpus(folder):
-    """Makes the folder: a kustomization of what is installed beside it, and the component for GPUs."""
-    folder.mkdir()
-    patch = [{"op": "add", "path": "/spec/template/spec/containers/1/env/-",
-              "value": {"name": "STAND_IN_NVML_FILE", "value": "/driver-root/gpus"}}]
-    (folder / "kustomization.yaml").write_text(yaml.safe_dump({
-        "apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": ["../site"],
-        "components": [relative(REPO / "manifests/overlays/gpus", folder)],
-        "patches": [{"target": {"kind": "DaemonSet", "name": "cdom-kubelet-plugin"}, "patch": json.dumps(patch)}]}))
-    return folder
-
-
-def relative(path, folder):
-    up = "/".join([".."] * len(folder.resolve().parts[1:]))
-    return f"{up}{path}"
 
 
 @pytest.fixture(scope="module")
 def gpus(nodes):
     """The component for GPUs is applied meanwhile."""
-    made = Gpus(nodes)
-    for node in NODES:
-        made.make_sysfs(node)
-        made.set_machine(node, GPUS[node])
-    site = nodes.plane.parent.parent / "site"
-    folder = with_gpus(site.with_name("site-gpus"))
-    nodes.kubectl("apply", "-k", str(folder))
-    nodes.kubectl("-n", "cdom-system", "rollout", "status", "daemonset/cdom-kubelet-plugin", "--timeout=120s")
-    for node in NODES:
-        eventually(f"{node} publishes its GPUs", lambda node=node: set(made.slice_of(node) or ()),
-                   {f"gpu-{minor}" for minor, *_ in GPUS[node]})
-    yield made
-    nodes.kubectl("apply", "-k", str(site))
-    nodes.kubectl("-n", "cdom-system", "rollout", "status", "daemonset/cdom-kubelet-plugin", "--timeout=120s")
-    nodes.kubectl("delete", "-f", str(REPO / "manifests/overlays/gpus/device-classes.yaml"))
-    for node in NODES:
-        eventually(f"the kubelet removes the slice of {node}", lambda node=node: made.slice_of(node), None, within=90)
-
-
-def claim(name, version="v1", count=1, device_class="gpu.nvidia.com", selectors=(), kind="ResourceClaim"):
-    request = {"deviceClassName": device_class, "count": count, "selectors": [{"cel": {"expression": one}} for one in selectors]}
-    one = {"name": "gpu", **request} if version == "v1beta1" else {"name": "gpu", "exactly": request}
-    spec = {"devices": {"requests": [one]}}
-    return {"apiVersion": f"resource.k8s.io/{version}", "kind": kind, "metadata": {"name": name, "namespace": "default"},
-            "spec": {"spec": spec} if kind == "ResourceClaimTemplate" else spec}
-
-
-def pod(name, source, containers=("work",), node=None):
-    """A pod of these containers, which all have the claim. `source` as in its resourceClaims."""
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"}, "spec": {
-        "terminationGracePeriodSeconds": 1, **({"nodeSelector": {"kubernetes.io/hostname": node}} if node else {}),
-        "resourceClaims": [{"name": "claim", **source}],
-        "containers": [{"name": one, "image": "cdom.test/work:1", "resources": {"claims": [{"name": "claim"}]}} for one in containers]}}
-
-
-def running(nodes, name):
-    nodes.wait_until_it_runs(name)
-    return nodes.pod(name)
-
-
-def gpus_in(devices):
-    return {name for name in devices if name.removeprefix("/dev/nvidia").isdigit()}
+    with installed(nodes) as made:
+        yield made
 
 
 def test_a_node_publishes_its_gpus_as_nvidias_driver_does(gpus):
@@ -298,6 +156,40 @@ def driver_of_another_file(gpus):
     for node in NODES:
         gpus.kill(node)
     yield
+
+
+def of_profile(profile):
+    return [f"device.attributes['gpu.nvidia.com'].profile == '{profile}'"]
+
+
+def mig_in(devices):
+    """The name of the only MIG device of which a container has the capabilities."""
+    caps = {name.rpartition("nvidia-cap")[2] for name in devices if name.startswith("/dev/nvidia-caps/")}
+    [name] = [name for name, (_, *minors) in MIG.items() if caps == set(map(str, minors))]
+    return name
+
+
+def test_pods_get_mig_devices_of_one_gpu_by_profile_and_none_gets_it_whole(nodes, gpus, made):
+    with gpus.mig_devices():
+        made(claim("small", device_class="mig.nvidia.com", selectors=of_profile("1g.10gb"), kind="ResourceClaimTemplate"),
+             claim("any", device_class="mig.nvidia.com"), claim("both", count=2),
+             *(pod(name, {"resourceClaimTemplateName": "small"}) for name in ("small-0", "small-1")),
+             pod("both", {"resourceClaimName": "both"}, node="node-1"))
+        given = {name: gpus.devices_in(running(nodes, name), "work") for name in ("small-0", "small-1")}
+        made(pod("any", {"resourceClaimName": "any"}))
+        given["any"] = gpus.devices_in(running(nodes, "any"), "work")
+        has = {name: mig_in(devices) for name, devices in given.items()}
+        assert set(has.values()) == set(MIG)
+        assert "1g10gb" in has["small-0"]
+        assert "1g10gb" in has["small-1"]
+        for name, devices in given.items():
+            caps = {f"/dev/nvidia-caps/nvidia-cap{minor}": f"236:{minor}" for minor in MIG[has[name]][1:]}
+            assert devices == {**IN_EACH, "/dev/nvidia1": "195:1", **caps}
+        # The node has one whole GPU.
+        eventually("why the pod with two GPUs waits", lambda: nodes.pod("both")["status"]["conditions"][0]["message"],
+                   re.compile("cannot allocate all claims"))
+        nodes.kubectl("delete", "pod", *given, "both", "--timeout=60s")
+        gpus.wait_until_nothing_is_left()
 
 
 def test_a_driver_that_is_upgraded_under_a_pod_is_given_to_the_next_and_the_pods_files_are_renewed(nodes, gpus, made):
