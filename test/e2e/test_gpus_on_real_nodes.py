@@ -13,7 +13,7 @@ import yaml
 from cluster import REPO
 from objects import domain
 from pages import run_commands
-from real_gpus import GPUS, IN_EACH, LIBRARY, MIG, claim, gpus_in, installed, machine, pod, running
+from real_gpus import GPUS, IN_EACH, LIBRARY, MIG, Nvidia, claim, gpus_in, installed, machine, pod, running
 from real_nodes import NODES
 from waiting import eventually
 
@@ -190,6 +190,41 @@ def test_pods_get_mig_devices_of_one_gpu_by_profile_and_none_gets_it_whole(nodes
                    re.compile("cannot allocate all claims"))
         nodes.kubectl("delete", "pod", *given, "both", "--timeout=60s")
         gpus.wait_until_nothing_is_left()
+
+
+def test_a_node_goes_from_nvidias_driver_to_ours_and_back_under_pods_whose_files_stay(nodes, gpus, made):
+    """A GPU and a MIG device. NVIDIA's reader and writer of checkpoints is the judge, and stands for its driver."""
+    nvidia = Nvidia(gpus)
+    with gpus.mig_devices():
+        made(claim("whole"), claim("part", device_class="mig.nvidia.com", selectors=of_profile("3g.40gb")),
+             *(pod(name, {"resourceClaimName": name}, node="node-1") for name in ("whole", "part")))
+        pods = [running(nodes, name) for name in ("whole", "part")]
+        given = [gpus.devices_in(one, "work") for one in pods]
+        whole, part = (nodes.get("resourceclaim", name)["metadata"]["uid"] for name in ("whole", "part"))
+        known = {whole: "PrepareCompleted gpu-0=GPU-1b-0", part: "PrepareCompleted gpu-1-mig-3g40gb-9-4=MIG-43-4"}
+        assert nvidia.reads("node-1") == known
+        with gpus.none_on("node-1"):
+            nvidia.takes_over("node-1")
+            before = gpus.identities("node-1")
+        # The pods start again under cdom's driver, which has to answer what NVIDIA's has prepared.
+        with gpus.powered_off("node-1", *pods):
+            pass
+        pods = [running(nodes, name) for name in ("whole", "part")]
+        assert [gpus.devices_in(one, "work") for one in pods] == given
+        for one in pods:  # By NVIDIA's files.
+            assert gpus.environment_in(one, "work")["NVIDIA_CTK_LIBCUDA_DIR"] == "/usr/lib64"
+        made(claim("next", device_class="mig.nvidia.com", selectors=of_profile("1g.10gb")), pod("next", {"resourceClaimName": "next"}, node="node-1"))
+        running(nodes, "next")
+        next_claim = nodes.get("resourceclaim", "next")["metadata"]["uid"]
+        with gpus.none_on("node-1"):
+            after = gpus.identities("node-1")
+            assert {uid: after[uid] for uid in before} == before
+            assert nvidia.reads("node-1") == {**known, next_claim: nvidia.reads("node-1")[next_claim]}
+            assert nvidia.reads("node-1")[next_claim].startswith("PrepareCompleted gpu-1-mig-1g10gb-19-")
+            nvidia.takes_over("node-1")
+        nodes.kubectl("delete", "pod", "whole", "part", "next", "--timeout=60s")
+        gpus.wait_until_nothing_is_left()
+        assert nvidia.reads("node-1") == {}
 
 
 def test_a_driver_that_is_upgraded_under_a_pod_is_given_to_the_next_and_the_pods_files_are_renewed(nodes, gpus, made):
