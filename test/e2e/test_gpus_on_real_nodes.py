@@ -227,6 +227,24 @@ def test_a_node_goes_from_nvidias_driver_to_ours_and_back_under_pods_whose_files
         assert nvidia.reads("node-1") == {}
 
 
+def test_a_node_that_is_started_again_forgets_claims_and_its_pods_get_their_gpus_again(nodes, gpus, made):
+    made(*(one for name in ("stays", "leaves") for one in (claim(name), pod(name, {"resourceClaimName": name}, node="node-1"))))
+    stays, leaves = (running(nodes, name) for name in ("stays", "leaves"))
+    given = gpus.devices_in(stays, "work")
+    uid = nodes.get("resourceclaim", "stays")["metadata"]["uid"]
+    before = gpus.identities("node-1")
+    with gpus.powered_off("node-1", stays):
+        gpus.end("node-1", leaves)
+        nodes.run("node-1", "cp", "/proc/sys/kernel/random/uuid", "/run/nvidia/driver/boot_id")
+        nodes.kubectl("delete", "pod", "leaves", "--force", "--grace-period=0")
+    eventually("the driver drops what it had stored", lambda: gpus.says("node-1", 'Read the checkpoint claims="0" otherBoot="true"'))
+    assert gpus.devices_in(nodes.pod("stays"), "work") == given
+    eventually("claims that have files", lambda: (set(gpus.files("node-1")), set(gpus.checkpoint("node-1"))), ({uid}, {uid}))
+    assert gpus.identities("node-1")[uid] != before[uid]
+    nodes.kubectl("delete", "pod", "stays", "--timeout=60s")
+    gpus.wait_until_nothing_is_left()
+
+
 def test_a_driver_that_is_upgraded_under_a_pod_is_given_to_the_next_and_the_pods_files_are_renewed(nodes, gpus, made):
     """The pod's containers may start again in place: then they need libraries that exist."""
     made(claim("old"), pod("old", {"resourceClaimName": "old"}, node="node-1"))
