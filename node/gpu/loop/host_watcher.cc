@@ -114,7 +114,7 @@ Result<void> HostWatcher::RenewSpec(const std::string& uid, const CheckpointClai
   const auto spec = state_.claim_disk.ReadSpec(uid);
   if (!spec || !*spec || !IsOutdated(view_.node, **spec)) return {};
   const bool is_same = MissingOf(view_.node, *wanted).empty() &&
-                       entry.groups == std::vector{GroupOf(view_.node, uid, *wanted)};
+                       HasDevices(entry, GroupOf(view_.node, uid, *wanted));
   if (!is_same) return {};
   TRY(state_.claim_disk.WriteSpec(uid, SpecOf(view_.node, uid, *wanted)));
   state_.logger.Info("Wrote the CDI file of a claim again, for the driver that is loaded now",

@@ -195,6 +195,22 @@ TEST_F(GpuHostWatcherTest, SpecsOfAnEarlierDriver_AreWrittenAgain) {
   EXPECT_EQ(log_.Count("Wrote the CDI file of a claim again"), 1U) << "it is not outdated";
 }
 
+TEST_F(GpuHostWatcherTest, SpecOfAnEarlierDriver_ThatNvidiasDriverPrepared_IsWrittenAgain) {
+  GpuNode before = NodeA();
+  before.numbers.uvm = 510;
+  before.common.nodes = ControlNodes(before.numbers, false);
+  const ClaimToPrepare claim = Prepare(before, {{"gpu-0"}, {kMigName}});
+  Checkpoint checkpoint = state_.checkpoint_file.checkpoint();
+  auto& groups = checkpoint.claims["a"].groups;
+  groups = {{.devices = {groups[0].devices[1]}},
+            {.devices = {groups[0].devices[0]}, .config_state = R"({"timeSliceApplied":true})"}};
+  ASSERT_TRUE(state_.checkpoint_file.Lock());
+  ASSERT_TRUE(state_.Save(checkpoint));
+  state_.checkpoint_file.Unlock();
+  Turn();
+  EXPECT_EQ(SpecOnDisk(), SpecOf(NodeA(), "a", claim.wanted.value()));
+}
+
 TEST_F(GpuHostWatcherTest, SpecsThatAreNotOurs_AreLeft) {
   GpuNode before = NodeA();
   before.driver_version = "570.1";

@@ -1,7 +1,9 @@
 #include "node/gpu/rules/checkpoint.h"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
+#include <tuple>
 
 #include "node/dra/rules/go_json.h"
 #include "pkg/json/value.h"
@@ -84,6 +86,18 @@ Result<std::vector<PreparedGroup>> DecodeGroups(const Value& list) {
   return groups;
 }
 
+// Returns the devices in an order of their own, each with its UUID alone as what is known of
+// itself. Older versions of NVIDIA's driver store less of a MIG device.
+std::vector<PreparedDevice> ToCompare(std::vector<PreparedDevice> devices) {
+  for (PreparedDevice& device : devices) {
+    device.info = ValueOf(device.info)[device.type == "mig" ? "migUUID" : "uuid"].AsString();
+  }
+  std::ranges::sort(devices, [](const PreparedDevice& left, const PreparedDevice& right) {
+    return std::tie(left.name, left.requests) < std::tie(right.name, right.requests);
+  });
+  return devices;
+}
+
 }  // namespace
 
 dra::EntryText CheckpointClaim::ToText() const {
@@ -97,6 +111,15 @@ dra::EntryText CheckpointClaim::ToText() const {
 std::pair<CheckpointClaim, std::string> CheckpointClaim::Read(const dra::EntryRead& entry) {
   return dra::ReadParts<Wanted, CheckpointClaim>(entry, DecodeGroups(ValueOf(entry.devices)),
                                                  {.name = entry.name, .ns = entry.ns});
+}
+
+bool HasDevices(const CheckpointClaim& claim, const PreparedGroup& group) {
+  if (!MpsDaemonOf(claim).empty()) return false;
+  std::vector<PreparedDevice> devices;
+  for (const PreparedGroup& one : claim.groups) {
+    devices.insert(devices.end(), one.devices.begin(), one.devices.end());
+  }
+  return ToCompare(std::move(devices)) == ToCompare(group.devices);
 }
 
 std::string MpsDaemonOf(const CheckpointClaim& claim) {

@@ -52,6 +52,11 @@ struct CheckpointClaim {
 
 using Checkpoint = dra::Checkpoint<CheckpointClaim>;
 
+// Returns whether the claim was prepared with these very devices, so that its CDI file can be
+// written from them. Groups and their order do not count: NVIDIA's driver stores a group for each
+// configuration. False if the claim has an MPS daemon: its file has more than devices.
+bool HasDevices(const CheckpointClaim& claim, const PreparedGroup& group);
+
 // Returns the ID of the MPS daemon that NVIDIA's driver started for the claim. Empty if none.
 std::string MpsDaemonOf(const CheckpointClaim& claim);
 

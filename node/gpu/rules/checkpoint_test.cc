@@ -150,6 +150,43 @@ TEST(GpuCheckpoint, GroupWithoutAConfiguration_HasAnEmptyOne) {
             (std::vector<PreparedGroup>{PreparedGroup(), PreparedGroup()}));
 }
 
+class HasDevicesTest : public testing::Test {
+ protected:
+  const PreparedGroup now_ =
+      GroupOf(NodeA(), "a", ClaimOf("a", {{"gpu-0"}, {kMigName}}).wanted.value());
+  CheckpointClaim claim_ = {.groups = {now_}};
+};
+
+// NVIDIA's driver stores a group for each configuration, in any order.
+TEST_F(HasDevicesTest, GroupsOfNvidiasDriver_AreThoseDevices) {
+  EXPECT_TRUE(HasDevices(claim_, now_));
+  claim_.groups = {{.devices = {now_.devices[1]}},
+                   {.devices = {now_.devices[0]}, .config_state = R"({"timeSliceApplied":true})"}};
+  // Versions before 25.12 lack the address of the GPU.
+  claim_.groups[0].devices[0].info =
+      R"({"parentMinor":2,"giId":9,"ciId":1,"migUUID":"MIG-3","parentUUID":"GPU-2"})";
+  EXPECT_TRUE(HasDevices(claim_, now_));
+}
+
+TEST_F(HasDevicesTest, OtherOrFewerDevices_AreNot) {
+  claim_.groups[0].devices.pop_back();
+  EXPECT_FALSE(HasDevices(claim_, now_));
+  claim_.groups = {now_};
+  claim_.groups[0].devices[0].info = R"({"uuid":"GPU-another"})";
+  EXPECT_FALSE(HasDevices(claim_, now_));
+  claim_.groups = {now_};
+  claim_.groups[0].devices[1].info = R"({"migUUID":"MIG-another"})";
+  EXPECT_FALSE(HasDevices(claim_, now_));
+  claim_.groups = {now_};
+  claim_.groups[0].devices[0].share_id = "a share";
+  EXPECT_FALSE(HasDevices(claim_, now_));
+}
+
+TEST_F(HasDevicesTest, ClaimWithAnMpsDaemon_HasMoreThanDevices) {
+  claim_.groups[0].config_state = R"({"mpsControlDaemonID":"a-1f3c9"})";
+  EXPECT_FALSE(HasDevices(claim_, now_));
+}
+
 TEST(MpsDaemonOf, IsInTheConfigurationOfAGroup) {
   CheckpointClaim claim;
   EXPECT_EQ(MpsDaemonOf(claim), "");

@@ -79,7 +79,7 @@ ClaimStep RestoreSpec(const GpuNode& node, const ClaimToPrepare& claim,
   if (!claim.wanted) return Refuse(std::string(kLost) + claim.wanted.error().message);
   if (auto wait = WaitForDevices(node, *claim.wanted, observed)) return *std::move(wait);
   // The kubelet keeps the device names of the first answer.
-  if (entry.groups != std::vector{GroupOf(node, claim.uid, *claim.wanted)}) {
+  if (!HasDevices(entry, GroupOf(node, claim.uid, *claim.wanted))) {
     return WaitFor(observed, std::string(kLost) + "the node has other devices now");
   }
   return dra::WriteSpec{SpecOf(node, claim.uid, *claim.wanted)};

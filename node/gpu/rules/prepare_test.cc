@@ -259,6 +259,16 @@ TEST_F(PrepareTest, LostSpecOfAPreparedClaim_IsWrittenAgain) {
   }
 }
 
+TEST_F(PrepareTest, LostSpec_OfAClaimOfNvidiasDriver_IsWrittenAgain) {
+  const ClaimToPrepare claim = ClaimOf("a", {{"gpu-0"}, {kMigName}});
+  Complete(claim);
+  auto& groups = checkpoint_.claims["a"].groups;
+  groups = {{.devices = {groups[0].devices[1]}}, {.devices = {groups[0].devices[0]}}};
+  const ClaimStep step = Step(claim);
+  ASSERT_TRUE(std::holds_alternative<dra::WriteSpec>(step));
+  EXPECT_EQ(std::get<dra::WriteSpec>(step).spec, SpecOfClaim(claim));
+}
+
 TEST_F(PrepareTest, LostSpec_OfAClaimThatWasUnprepared_IsNotWritten) {
   observed_.is_restore = true;
   EXPECT_TRUE(Succeeds(Step(kOne)));
