@@ -53,25 +53,29 @@ class Gpus:
 
     @contextlib.contextmanager
     def mig_devices(self):
-        """Meanwhile the second GPU of node-1 has MIG devices. Its driver here has read that."""
+        """Meanwhile the second GPU of node-1 has MIG devices, and the driver of GPUs has read that."""
         for name, instance in MIG_INSTANCES.items():
             for part, minor in zip(("access", "ci0/access"), MIG[name][1:], strict=True):
                 file = f"/run/nvidia/driver/proc/driver/nvidia/capabilities/gpu1/mig/gi{instance}/{part}"
                 self.nodes.run("node-1", "bash", "-ec", f"mkdir -p {file.rpartition('/')[0]} && cat >{file}",
                                stdin=f"DeviceFileMinor: {minor}\nDeviceFileMode: 292\nDeviceFileModify: 1\n")
         self.set_text("node-1", machine(GPUS["node-1"]).rstrip("\n") + " mig=1\n" + MIG_LINES)
-        self.kill("node-1")
+        self.touch_driver("node-1")
         eventually("devices with MIG", lambda: set(self.slice_of("node-1")), {"gpu-0", *MIG})
         try:
             yield
         finally:
             self.set_machine("node-1", GPUS["node-1"])
-            self.kill("node-1")
+            self.touch_driver("node-1")
             eventually("devices without MIG", lambda: set(self.slice_of("node-1")), {"gpu-0", "gpu-1"})
+
+    def touch_driver(self, node):
+        """As if NVIDIA's driver was installed again: it is read within seconds."""
+        self.nodes.run(node, "touch", f"/run/nvidia/driver{LIBRARY}")
 
     @contextlib.contextmanager
     def none_on(self, node):
-        """Meanwhile no driver of ours runs on the node."""
+        """Meanwhile no plugin of cdom runs on the node."""
         self.nodes.kubectl("label", "node", node, "nvidia.com/gpu.present-")
         eventually(f"no plugin is on {node}", lambda: [one for one in self.nodes.plugins() if one["spec"]["nodeName"] == node], [])
         yield

@@ -13,7 +13,7 @@ import yaml
 from cluster import REPO
 from objects import domain
 from pages import run_commands
-from real_gpus import GPUS, IN_EACH, LIBRARY, MIG, Nvidia, claim, gpus_in, installed, machine, pod, running
+from real_gpus import GPU_DRIVER, GPUS, IN_EACH, LIBRARY, MIG, Nvidia, claim, gpus_in, installed, machine, pod, running
 from real_nodes import NODES
 from waiting import eventually
 
@@ -35,9 +35,8 @@ def test_a_node_publishes_its_gpus_as_nvidias_driver_does(gpus):
     assert found["capacity"] == {"memory": {"value": "81559Mi"}}
 
 
-@pytest.mark.usefixtures("gpus")
-def test_the_commands_of_the_page_show_gpus_and_that_nothing_is_missing(nodes):
-    run_commands(nodes, "docs/gpus.md", names={"POD": nodes.plugins()[0]["metadata"]["name"]})
+def test_the_commands_of_the_page_show_gpus_and_that_nothing_is_missing(nodes, gpus):
+    run_commands(nodes, "docs/gpus.md", names={"POD": gpus.plugin_on("node-1")["metadata"]["name"]})
 
 
 @pytest.mark.parametrize("version", ["v1", "v1beta2", "v1beta1"])
@@ -192,37 +191,51 @@ def test_pods_get_mig_devices_of_one_gpu_by_profile_and_none_gets_it_whole(nodes
         gpus.wait_until_nothing_is_left()
 
 
-def test_a_node_goes_from_nvidias_driver_to_ours_and_back_under_pods_whose_files_stay(nodes, gpus, made):
-    """A GPU and a MIG device. NVIDIA's reader and writer of checkpoints is the judge, and stands for its driver."""
+def test_a_node_goes_from_nvidias_driver_to_cdoms_and_back_under_pods_whose_files_stay(nodes, gpus, made):
+    """A claim of a GPU and a MIG device, and one of a MIG device. NVIDIA's reader and writer of checkpoints is the judge, and stands for
+    its driver."""
     nvidia = Nvidia(gpus)
+    both = claim("both", device_class="mig.nvidia.com", selectors=of_profile("3g.40gb"))
+    both["spec"]["devices"]["requests"].insert(0, {"name": "whole", "exactly": {"deviceClassName": "gpu.nvidia.com"}})
+
+    def pods():
+        return [running(nodes, name) for name in ("both", "part")]
+
+    def devices():
+        return [gpus.devices_in(one, "work") for one in pods()]
+
+    def uid(name):
+        return nodes.get("resourceclaim", name)["metadata"]["uid"]
     with gpus.mig_devices():
-        made(claim("whole"), claim("part", device_class="mig.nvidia.com", selectors=of_profile("3g.40gb")),
-             *(pod(name, {"resourceClaimName": name}, node="node-1") for name in ("whole", "part")))
-        pods = [running(nodes, name) for name in ("whole", "part")]
-        given = [gpus.devices_in(one, "work") for one in pods]
-        whole, part = (nodes.get("resourceclaim", name)["metadata"]["uid"] for name in ("whole", "part"))
-        known = {whole: "PrepareCompleted gpu-0=GPU-1b-0", part: "PrepareCompleted gpu-1-mig-3g40gb-9-4=MIG-43-4"}
-        assert nvidia.reads("node-1") == known
+        made(both, claim("part", device_class="mig.nvidia.com", selectors=of_profile("1g.10gb")),
+             *(pod(name, {"resourceClaimName": name}, node="node-1") for name in ("both", "part")))
+        given = devices()
+        assert [sorted(gpus_in(one)) for one in given] == [["/dev/nvidia0", "/dev/nvidia1"], ["/dev/nvidia1"]]
+        found = nvidia.reads("node-1")
+        assert found == {uid("both"): "PrepareCompleted gpu-0=GPU-1b-0 gpu-1-mig-3g40gb-9-4=MIG-43-4", uid("part"): found[uid("part")]}
+        assert found[uid("part")].startswith("PrepareCompleted gpu-1-mig-1g10gb-19-")
         with gpus.none_on("node-1"):
             nvidia.takes_over("node-1")
-            before = gpus.identities("node-1")
+            before, known = gpus.identities("node-1"), nvidia.reads("node-1")
         # The pods start again under cdom's driver, which has to answer what NVIDIA's has prepared.
-        with gpus.powered_off("node-1", *pods):
+        with gpus.powered_off("node-1", *pods()):
             pass
-        pods = [running(nodes, name) for name in ("whole", "part")]
-        assert [gpus.devices_in(one, "work") for one in pods] == given
-        for one in pods:  # By NVIDIA's files.
+        assert devices() == given
+        for one in pods():  # By NVIDIA's files.
             assert gpus.environment_in(one, "work")["NVIDIA_CTK_LIBCUDA_DIR"] == "/usr/lib64"
         made(claim("next", device_class="mig.nvidia.com", selectors=of_profile("1g.10gb")), pod("next", {"resourceClaimName": "next"}, node="node-1"))
         running(nodes, "next")
-        next_claim = nodes.get("resourceclaim", "next")["metadata"]["uid"]
         with gpus.none_on("node-1"):
-            after = gpus.identities("node-1")
-            assert {uid: after[uid] for uid in before} == before
-            assert nvidia.reads("node-1") == {**known, next_claim: nvidia.reads("node-1")[next_claim]}
-            assert nvidia.reads("node-1")[next_claim].startswith("PrepareCompleted gpu-1-mig-1g10gb-19-")
+            after, found = gpus.identities("node-1"), nvidia.reads("node-1")
+            assert {name: after[name] for name in before} == before
+            assert found == {**known, uid("next"): found[uid("next")]}
             nvidia.takes_over("node-1")
-        nodes.kubectl("delete", "pod", "whole", "part", "next", "--timeout=60s")
+            nodes.run("node-1", "rm", f"/run/cdi/k8s.{GPU_DRIVER}-claim_{uid('both')}.yaml")
+        # A file that was lost is written again, when the kubelet asks.
+        with gpus.powered_off("node-1", pods()[0]):
+            pass
+        assert devices() == given
+        nodes.kubectl("delete", "pod", "both", "part", "next", "--timeout=60s")
         gpus.wait_until_nothing_is_left()
         assert nvidia.reads("node-1") == {}
 

@@ -63,7 +63,29 @@ func showGpus(claim claimV2[gpuGroup]) (string, error) {
 	return said, nil
 }
 
-// rewriteGpus leaves out the names of prepared claims, which that plugin does not store.
+// byConfiguration: that plugin has one configuration for all GPUs of a claim, and another for its MIG devices, unless the claim says
+// others. Each makes a group.
+func byConfiguration(groups []gpuGroup) []gpuGroup {
+	var gpus, migs gpuGroup
+	for _, group := range groups {
+		for _, one := range group.Devices {
+			to := &migs
+			if one.Gpu != nil {
+				to = &gpus
+			}
+			to.Devices = append(to.Devices, one)
+		}
+	}
+	made := []gpuGroup{}
+	for _, group := range []gpuGroup{migs, gpus} {
+		if len(group.Devices) > 0 {
+			made = append(made, group)
+		}
+	}
+	return made
+}
+
+// rewriteGpus leaves out the names of prepared claims, which that plugin does not store, and makes its groups.
 func rewriteGpus(folder string) error {
 	found, err := read[gpuGroup](folder)
 	if err != nil {
@@ -72,6 +94,7 @@ func rewriteGpus(folder string) error {
 	for uid, claim := range found.V2.PreparedClaims {
 		if claim.CheckpointState == gpusCompleted {
 			claim.Name, claim.Namespace = "", ""
+			claim.PreparedDevices = byConfiguration(claim.PreparedDevices)
 			found.V2.PreparedClaims[uid] = claim
 		}
 	}
