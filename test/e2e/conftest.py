@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-pytest.register_assert_rewrite("namespaces", "crew", "actors", "real_nodes", "real_gpus", "imex_daemons", "plugin_process")
+pytest.register_assert_rewrite("namespaces", "crew", "actors", "real_nodes", "real_gpus", "imex_daemons", "plugin_process", "gpu_process")
 
 import clusters as stages  # noqa: E402
 import requests_of  # noqa: E402

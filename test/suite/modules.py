@@ -68,13 +68,14 @@ MODULES = [
     *of_pytest("realnodes", 2, "real_nodes", r"node/(daemon|plugin|kubelet|cdi)/|manifests/kubelet-plugin/|scripts/image|test/cluster/realnodes/"
            r"|test/e2e/real_nodes\.py", ("helm", "network-plugin")),
     *of_pytest("realnodes", 2, "kubelet_root", r"node/kubelet/|manifests/(kubelet-plugin|overlays/kubelet-root)/|test/cluster/realnodes/"),
-    *of_pytest("realnodes", 2, "gpus_on_real_nodes", r"node/(gpu|dra|driver|kubelet|cdi|nvml)/|manifests/(kubelet-plugin|overlays/gpus)/|scripts/image"),
+    *of_pytest("realnodes", 2, "gpus_on_real_nodes", r"node/(gpu|dra|driver|kubelet|cdi|nvml)/|manifests/(kubelet-plugin|overlays/gpus)/|scripts/image"
+           r"|test/e2e/real_gpus\.py|test/cluster/controlplane/checkpoint/", ("checkpoints",)),
     *of_pytest("realnodes", 2, "upgrade_on_real_nodes", r"manifests/(kubelet-plugin|standalone)/|test/e2e/upgrade_from", ("images-before",)),
 
     # Many clients, nodes without a plugin, GPUs, and pages.
     *of_pytest("e2e", 3, "actors", r"pkg/kube/(access|cache)|controller/process/"),
     *of_pytest("e2e", 3, "gpus host_managed missing_plugins", r"node/plugin/rules|controller/compute_domain/status/explanation"),
-    *of_pytest("e2e", 3, "gpu_plugin", r"node/(gpu|dra|kubelet|cdi|nvml|driver)/"),
+    *of_pytest("e2e", 3, "gpu_plugin", r"node/(gpu|dra|kubelet|cdi|nvml|driver)/|test/e2e/gpu_process\.py|test/cluster/stubs/crash/"),
     *of_pytest("e2e", 3, "insight metrics", r"manifests/monitoring|controller/process/metrics|docs/(metrics|alerts)"),
     *of_pytest("e2e", 3, "backup crds examples pages waiting", r"docs/|crds/|examples/|test/e2e/(pages|waiting)\.py"),
     *of_pytest("e2e", 3, "maintenance", r"docs/maintenance\.md|test/e2e/pages\.py"),
@@ -95,7 +96,7 @@ MODULES = [
 
     # IMEX, upgrades, NVIDIA's controller beside ours, GitOps, and the tour for newcomers.
     *of_pytest("e2e", 5, "imex_daemons imex_stand_in", r"node/(daemon|imex)/|test/cluster/stubs/imex|test/e2e/imex"),
-    *of_pytest("e2e", 5, "dra_versions", r"controller/api/|pkg/kube/", ("helm",)),
+    *of_pytest("e2e", 5, "dra_versions", r"controller/api/|pkg/kube/|node/(gpu|dra)/", ("helm",)),
     *of_pytest("e2e", 5, "feature_gates nvidia_permissions upgrade upgrades", r"controller/api/|crds/|manifests/local|test/e2e/upgrade_from"),
     *of_pytest("e2e", 5, "beside", r"controller/process/|pkg/kube/lease/|test/cluster/stubs/nvidia_controller", ("nvidia-controller",)),
     *of_pytest("e2e", 5, "gitops", r"integrations/|crds/"),
