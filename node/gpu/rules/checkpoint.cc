@@ -76,8 +76,8 @@ Result<PreparedDevice> DecodeDevice(const Value& all) {
 Result<std::vector<PreparedGroup>> DecodeGroups(const Value& list) {
   std::vector<PreparedGroup> groups;
   for (const Value& item : list.items()) {
-    PreparedGroup group = {
-        .config_state = item["configState"].IsObject() ? dra::GoJson(item["configState"]) : "{}"};
+    PreparedGroup group;
+    if (item["configState"].IsObject()) group.config_state = dra::GoJson(item["configState"]);
     for (const Value& device : item["devices"].items()) {
       group.devices.push_back(TRY(DecodeDevice(device)));
     }

@@ -33,7 +33,9 @@ struct PreparedDevice {
 // Devices that were prepared with one configuration.
 struct PreparedGroup {
   std::vector<PreparedDevice> devices = {};
-  std::string config_state = "{}";  // JSON.
+  // JSON. NVIDIA's driver has the ID of the MPS daemon in it, also if there is none, and takes a
+  // file without it for corrupt.
+  std::string config_state = R"({"mpsControlDaemonID":""})";
   friend bool operator==(const PreparedGroup&, const PreparedGroup&) = default;
 };
 

@@ -40,14 +40,18 @@ const std::string kMig =
 const std::string kVfio =
     R"({"gpu":null,"mig":null,"vfio":{"info":{"uuid":"GPU-7","vfioEnabled":true},"device":{"Requests":["r"],"PoolName":"node-a","DeviceName":"gpu-vfio-0","CDIDeviceIDs":null,"Metadata":{"attributes":{"a":{"string":"b"}}}}}})";
 
+// How claims are shared that are not.
+const std::string kNotShared = R"({"mpsControlDaemonID":""})";
+
 std::string GroupsOf(const std::string& devices, const std::string& config) {
   return R"([{"devices":[)" + devices + R"(],"configState":)" + config + "}]";
 }
 
 TEST(GpuCheckpoint, WhatNvidiasDriverWrites_IsWrittenAsItWas) {
   for (const std::string& groups :
-       {GroupsOf(kGpu, "{}"), GroupsOf(kMig, "{}"), GroupsOf(kVfio, "{}"),
-        GroupsOf(kGpu + "," + kMig, R"({"timeSliceApplied":true})"),
+       {GroupsOf(kGpu, kNotShared), GroupsOf(kMig, kNotShared), GroupsOf(kVfio, kNotShared),
+        GroupsOf(kGpu, "{}"),
+        GroupsOf(kGpu + "," + kMig, R"({"mpsControlDaemonID":"","timeSliceApplied":true})"),
         GroupsOf(kGpu, R"({"mpsControlDaemonID":"a-1f3c9","mpsApplied":true})"),
         GroupsOf(
             R"({"gpu":{"info":{"uuid":"GPU-0"},"device":{"Requests":["r"],"PoolName":"node-a",)"
@@ -63,8 +67,9 @@ TEST(GpuCheckpoint, WhatNvidiasDriverWrites_IsWrittenAsItWas) {
   }
 }
 
-// NVIDIA's types wrote the fixture, at commit 95932046683719c43b6a0dd9613c2e5aad5d6703 (0.5.0-dev).
-// It has a GPU, a MIG device, and a claim that is started.
+// NVIDIA's types of version 0.4.1 wrote the fixture, commit
+// 764900e7833798a1528bd52a2af3e1b2d5f7a616. It has a GPU, a MIG device, and a claim that is
+// started.
 TEST(GpuCheckpoint, FileOfNvidiasTypes_IsWrittenAgainByteForByte) {
   const std::string text = fixtures::ReadFile("nvidia/gpu_checkpoint.json");
   const auto resumed = Read(text);
@@ -75,7 +80,7 @@ TEST(GpuCheckpoint, FileOfNvidiasTypes_IsWrittenAgainByteForByte) {
 }
 
 TEST(GpuCheckpoint, DevicesOfNvidiasDriver_AreRead) {
-  const auto resumed = Read(Sealed(Completed("a", GroupsOf(kMig, "{}"))));
+  const auto resumed = Read(Sealed(Completed("a", GroupsOf(kMig, kNotShared))));
   const CheckpointClaim& entry = resumed.checkpoint.claims.at("a");
   EXPECT_EQ(entry.status.text(), kStatus);
   EXPECT_EQ(entry.groups,
@@ -92,7 +97,7 @@ TEST(GpuCheckpoint, WhatThisDriverWrites_IsInNvidiasForm) {
                             .name = "c-a",
                             .ns = "ns"};
   const std::string text = Encode(checkpoint);
-  EXPECT_NE(text.find("\"preparedDevices\":" + GroupsOf(kGpu, "{}") +
+  EXPECT_NE(text.find("\"preparedDevices\":" + GroupsOf(kGpu, kNotShared) +
                       R"(,"name":"c-a","namespace":"ns")"),
             std::string::npos)
       << text;

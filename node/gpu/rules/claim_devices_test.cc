@@ -43,7 +43,7 @@ TEST(MissingOf, NamesTheFirstDeviceThatTheNodeLacks) {
 TEST(GroupOf, GpuAndMigInstance_AreDescribedAsNvidiasDriverDoes) {
   const PreparedGroup group =
       GroupOf(NodeA(), "a", WantedOf({{"gpu-1"}, {.device = kMigName, .request = "s/small"}}));
-  EXPECT_EQ(group.config_state, "{}");
+  EXPECT_EQ(group.config_state, R"({"mpsControlDaemonID":""})");
   ASSERT_EQ(group.devices.size(), 2U);
   EXPECT_EQ(group.devices[0], (PreparedDevice{.type = "gpu",
                                               .info = R"({"uuid":"GPU-1"})",

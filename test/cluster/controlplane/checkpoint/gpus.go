@@ -35,7 +35,7 @@ type gpuGroup = group[
 		Mig *mig `json:"mig"`
 	},
 	struct {
-		MpsControlDaemonID string `json:"mpsControlDaemonID,omitempty"`
+		MpsControlDaemonID string `json:"mpsControlDaemonID"`
 		MpsApplied         *bool  `json:"mpsApplied,omitempty"`
 		TimeSliceApplied   *bool  `json:"timeSliceApplied,omitempty"`
 	}]
