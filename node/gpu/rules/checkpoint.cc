@@ -4,6 +4,7 @@
 #include <array>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 #include "node/dra/rules/go_json.h"
 #include "pkg/json/value.h"
@@ -22,6 +23,7 @@ struct Type {
 };
 constexpr auto kTypes =
     std::to_array<Type>({{"gpu", "info"}, {"mig", "concrete"}, {"vfio", "info"}});
+constexpr std::string_view kOldMigInfo = "info";
 
 // Returns null if the text is no JSON.
 Value ValueOf(std::string_view text) { return json::Parse(text).value_or(Value()); }
@@ -39,7 +41,8 @@ Value ToJson(const PreparedDevice& device) {
   for (const Type& type : kTypes) {
     if (type.name != device.type) continue;
     all[type.name] = Value::Object(
-        {{std::string(type.info), ValueOf(device.info)}, {"device", std::move(given)}});
+        {{std::string(device.is_old_mig ? kOldMigInfo : type.info), ValueOf(device.info)},
+         {"device", std::move(given)}});
     break;
   }
   return all;
@@ -59,8 +62,10 @@ Result<PreparedDevice> DecodeDevice(const Value& all) {
     const Value& half = all[type.name];
     if (!half.IsObject()) continue;
     const Value& given = half["device"];
+    const bool is_old_mig = type.name == "mig" && half[kOldMigInfo].IsObject();
     PreparedDevice device = {.type = std::string(type.name),
-                             .info = dra::GoJson(half[type.info]),
+                             .info = dra::GoJson(half[is_old_mig ? kOldMigInfo : type.info]),
+                             .is_old_mig = is_old_mig,
                              .requests = given["Requests"].AsTexts(),
                              .pool = given["PoolName"].AsString(),
                              .name = given["DeviceName"].AsString(),
@@ -90,7 +95,8 @@ Result<std::vector<PreparedGroup>> DecodeGroups(const Value& list) {
 // itself. Older versions of NVIDIA's driver store less of a MIG device.
 std::vector<PreparedDevice> ToCompare(std::vector<PreparedDevice> devices) {
   for (PreparedDevice& device : devices) {
-    device.info = ValueOf(device.info)[device.type == "mig" ? "migUUID" : "uuid"].AsString();
+    const bool is_new_mig = device.type == "mig" && !std::exchange(device.is_old_mig, false);
+    device.info = ValueOf(device.info)[is_new_mig ? "migUUID" : "uuid"].AsString();
   }
   std::ranges::sort(devices, [](const PreparedDevice& left, const PreparedDevice& right) {
     return std::tie(left.name, left.requests) < std::tie(right.name, right.requests);

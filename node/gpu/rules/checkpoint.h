@@ -21,6 +21,7 @@ struct PreparedDevice {
   std::string type = "gpu";  // "mig" and "vfio" are others.
   // JSON about the device itself, as the checkpoint has it for its type.
   std::string info = {};
+  bool is_old_mig = false;  // A MIG device as versions of NVIDIA's driver before 25.12 store it.
   std::vector<std::string> requests = {};
   std::string pool = {};
   std::string name = {};

@@ -37,6 +37,9 @@ const std::string kGpu =
     R"({"gpu":{"info":{"uuid":"GPU-0"},"device":{"Requests":["r"],"PoolName":"node-a","DeviceName":"gpu-0","CDIDeviceIDs":["k8s.gpu.nvidia.com/claim=a-gpu-0"]}},"mig":null})";
 const std::string kMig =
     R"({"gpu":null,"mig":{"concrete":{"parentMinor":2,"giId":9,"ciId":1,"migUUID":"MIG-3","parentUUID":"GPU-2","parentPCIBusID":"0000:02:00.0"},"device":{"Requests":["r"],"PoolName":"node-a","DeviceName":"gpu-2-mig-1g10gb-19-3","CDIDeviceIDs":["k8s.gpu.nvidia.com/claim=a-gpu-2-mig-1g10gb-19-3"]}}})";
+// As NVIDIA's driver stored a MIG device before 25.12.
+const std::string kOldMig =
+    R"({"gpu":null,"mig":{"info":{"uuid":"MIG-3"},"device":{"Requests":["r"],"PoolName":"node-a","DeviceName":"gpu-2-mig-1g10gb-19-3","CDIDeviceIDs":["k8s.gpu.nvidia.com/claim=a-gpu-2-mig-1g10gb-19-3"]}}})";
 const std::string kVfio =
     R"({"gpu":null,"mig":null,"vfio":{"info":{"uuid":"GPU-7","vfioEnabled":true},"device":{"Requests":["r"],"PoolName":"node-a","DeviceName":"gpu-vfio-0","CDIDeviceIDs":null,"Metadata":{"attributes":{"a":{"string":"b"}}}}}})";
 
@@ -50,7 +53,7 @@ std::string GroupsOf(const std::string& devices, const std::string& config) {
 TEST(GpuCheckpoint, WhatNvidiasDriverWrites_IsWrittenAsItWas) {
   for (const std::string& groups :
        {GroupsOf(kGpu, kNotShared), GroupsOf(kMig, kNotShared), GroupsOf(kVfio, kNotShared),
-        GroupsOf(kGpu, "{}"),
+        GroupsOf(kOldMig, kNotShared), GroupsOf(kGpu, "{}"),
         GroupsOf(kGpu + "," + kMig, R"({"mpsControlDaemonID":"","timeSliceApplied":true})"),
         GroupsOf(kGpu, R"({"mpsControlDaemonID":"a-1f3c9","mpsApplied":true})"),
         GroupsOf(
@@ -171,6 +174,15 @@ TEST_F(HasDevicesTest, GroupsOfNvidiasDriver_AreThoseDevices) {
   claim_.groups[0].devices[0].info =
       R"({"parentMinor":2,"giId":9,"ciId":1,"migUUID":"MIG-3","parentUUID":"GPU-2"})";
   EXPECT_TRUE(HasDevices(claim_, now_));
+}
+
+TEST_F(HasDevicesTest, MigDeviceOfAnOldVersion_IsKnownByItsUuid) {
+  PreparedDevice& mig = claim_.groups[0].devices[1];
+  mig.is_old_mig = true;
+  mig.info = R"({"uuid":"MIG-3"})";
+  EXPECT_TRUE(HasDevices(claim_, now_));
+  mig.info = R"({"uuid":"MIG-another"})";
+  EXPECT_FALSE(HasDevices(claim_, now_));
 }
 
 TEST_F(HasDevicesTest, OtherOrFewerDevices_AreNot) {
