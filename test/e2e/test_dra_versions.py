@@ -128,8 +128,10 @@ def test_gpus_are_published_and_prepared_where_one_dra_version_is_served(cluster
     cluster.kubectl("apply", "-f", REPO / "manifests/kubelet-plugin/access.yaml")
     plugin = GpuPlugin(cluster, programs)
     plugin.gpus = GPUS + MIG_LINES
-    plugin.start()
+    plugin.set_up()
+    plugin.run()
     try:
+        eventually("the plugin publishes its devices", plugin.slices)
         [published] = cluster.kubectl_json("get", f"resourceslices.{version}.resource.k8s.io")["items"]
         devices = {one["name"]: one["basic"] if version == "v1beta1" else one for one in published["spec"]["devices"]}
         assert set(devices) == {*(f"gpu-{minor}" for minor in range(8)), MIG}
