@@ -45,6 +45,9 @@ void CurlExchange::Prepare(const std::string& token) {
   curl_easy_setopt(easy, CURLOPT_PRIVATE, this);
   curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, error_text_.data());
   curl_easy_setopt(easy, CURLOPT_URL, target_.UrlOf(request_.path).c_str());
+  // The smallest. By default 64 KiB for each exchange, also of those that have no body, and as long
+  // as a watch goes on.
+  curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, 16L << 10);
   if (request_.method != Method::kGet) {
     const std::string method(ToString(request_.method));
     const bool has_body = request_.method != Method::kDelete || !request_.body.empty();
@@ -52,8 +55,6 @@ void CurlExchange::Prepare(const std::string& token) {
       curl_easy_setopt(easy, CURLOPT_POSTFIELDS, request_.body.data());
       curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
                        static_cast<curl_off_t>(request_.body.size()));
-      // The smallest. By default 64 KiB for each exchange, and most bodies have a few.
-      curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, 16L << 10);
     }
     curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method.c_str());
   }

@@ -39,16 +39,20 @@ std::optional<std::string> BlockingQueue::Get(const std::stop_token& stop) {
   return key;
 }
 
+// If all threads waited for the next time, all would wake at that time, and one would find a key.
 void BlockingQueue::Wait() {
   const std::optional<TimePoint> due = queue_.NextDue();
-  if (!due) {
+  if (!due || (timed_until_ && *timed_until_ <= *due)) {
     changed_cv_.wait(mutex_);
     return;
   }
+  timed_until_ = due;
   // Never zero, because rounding could cause a busy loop in the last moment.
   const std::chrono::nanoseconds left = *due - clock_.Now();
   changed_cv_.wait_for(
       mutex_, std::clamp<std::chrono::nanoseconds>(left, std::chrono::microseconds(100), kWaitMax));
+  // Unless another thread now waits for an earlier time.
+  if (timed_until_ == due) timed_until_.reset();
 }
 
 void BlockingQueue::ShutDown() {

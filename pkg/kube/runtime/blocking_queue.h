@@ -50,6 +50,8 @@ class BlockingQueue {
   mutable base::Mutex mutex_;
   std::condition_variable_any changed_cv_;
   WorkQueue queue_ GUARDED_BY(mutex_);
+  // For when a thread waits until a key is due. The others wait for that thread, or for a change.
+  std::optional<TimePoint> timed_until_ GUARDED_BY(mutex_) = {};
   bool is_shut_down_ GUARDED_BY(mutex_) = false;
 };
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <latch>
@@ -67,6 +68,31 @@ TEST_F(BlockingQueueTest, DelayedKeyComesInItsTimeAndAnEarlierOneShortensTheWait
   std::jthread worker([&] { EXPECT_EQ(Get(), "now"); });
   queue_.AddAt("now", clock_.Now());
   worker.join();
+}
+
+TEST(ManyThreads, OneWaitsForTheTimeAndTheOthersForThatThread) {
+  constexpr int kThreads = 8;
+  base::Guarded<std::map<std::thread::id, int>> looks;
+  const auto threads_with = [&](int looks_min) {
+    return looks.With([&](const auto& all) {
+      return std::ranges::count_if(all, [&](const auto& one) { return one.second >= looks_min; });
+    });
+  };
+  const base::ManualClock clock([&] {
+    looks.With([](auto& all) { ++all[std::this_thread::get_id()]; });
+    return std::chrono::nanoseconds();
+  });
+  BlockingQueue queue(clock);
+  queue.AddAt("late", clock.Now() + hours(1));
+  std::vector<std::jthread> workers;
+  for (int i = 0; i < kThreads; ++i) {
+    workers.emplace_back([&] { EXPECT_EQ(queue.Get({}), std::nullopt); });
+  }
+  // A thread looks under the queue's lock, and looks again only to wait for a time.
+  ASSERT_TRUE(base::WaitUntil([&] { return threads_with(1) == kThreads + 1; }));
+  EXPECT_EQ(queue.Stats().in_progress, 0U);
+  EXPECT_EQ(threads_with(2), 2);  // This thread and one more.
+  queue.ShutDown();
 }
 
 TEST_F(BlockingQueueTest, StopEndsTheWaitOfItsOwnThreadOnly) {
