@@ -67,7 +67,7 @@ def _add(layout: oci.Layout, image: Image, options: argparse.Namespace, labels: 
     settings = {
         "User": f"{image.user}:{image.user}",
         "Entrypoint": [f"/{image.programs[0]}"],
-        "Env": [f"PATH={_PATH}"],
+        "Env": [f"PATH={_PATH}", *image.environment],
         "WorkingDir": "/",
     }
     # Debian's files bear no time, so that this layer is the same from version to version, and nodes have it already.

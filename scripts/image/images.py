@@ -34,6 +34,7 @@ class Image:
     compiled_in: tuple[str, ...]  # Packages of which our programs have code inside: headers alone.
     data: tuple[str, ...] = ()  # What else of ours `cmake --install` lays down.
     folders: tuple[str, ...] = ()  # Without a file of ours in them.
+    environment: tuple[str, ...] = ()
 
 
 _FILES_OF_ALL = {
@@ -51,6 +52,9 @@ IMAGES = {
         programs=("usr/bin/compute-domain-controller",),
         files=_FILES_OF_ALL,
         compiled_in=_COMPILED_INTO_ALL,
+        # Otherwise each thread keeps blocks that it freed, and the pages around them. The driver's image does not have
+        # it, because the programs of NVIDIA's driver would inherit it.
+        environment=("GLIBC_TUNABLES=glibc.malloc.tcache_count=0",),
     ),
     # What NVIDIA's driver brings onto a node runs inside of it, on its C library, which is there whole; and so do the
     # scripts of who wraps our programs. The controller comes along for charts that have one image for all.

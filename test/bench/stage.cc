@@ -88,6 +88,7 @@ Result<std::unique_ptr<Process>> Stage::StartReplica(std::size_t replica,
       {"LEADER_ELECTION_ENABLED", "true"},
       {"LEADER_ELECTION_LEASE_LOCK_NAME", kLeaseName},
       {"LEADER_ELECTION_LEASE_LOCK_NAMESPACE", kDriverNamespace},
+      {"GLIBC_TUNABLES", "glibc.malloc.tcache_count=0"},  // As in the image and the service.
   };
   for (const auto& [name, value] : environment) all[name] = value;
   return Process::Start(options_.command, all, options_.log);

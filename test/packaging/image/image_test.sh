@@ -72,6 +72,14 @@ labels_say_what_it_is_and_its_user_is_65532() {
   jq -e '.config.User == "65532:65532" and .config.Entrypoint == ["/usr/bin/compute-domain-controller"]' <<<"$config"
 }
 
+# P7 of the benchmarks shows what that saves.
+the_image_and_the_service_set_the_same_for_the_heap() {
+  local heap
+  heap=$(config_of "$layout" | jq -r '.config.Env[] | select(startswith("GLIBC_TUNABLES="))')
+  grep -Fqx "Environment=$heap" "$repo/manifests/systemd/cdom-controller.service"
+  grep -Fq "{\"${heap%%=*}\", \"${heap#*=}\"}" "$repo/test/bench/stage.cc"
+}
+
 dpkg_reads_the_packages_and_each_file_is_of_one_of_them() {
   # A scanner reads the files side by side; dpkg wants them in one.
   mkdir -p "$work/admin/updates"
@@ -173,6 +181,7 @@ check a_package_that_is_missing_is_named_when_the_image_is_made
 check program_runs_as_its_user_with_nothing_but_the_image
 check program_is_stripped_hardened_and_does_not_say_where_it_was_built
 check labels_say_what_it_is_and_its_user_is_65532
+check the_image_and_the_service_set_the_same_for_the_heap
 check version_is_the_same_wherever_it_is_written
 check dpkg_reads_the_packages_and_each_file_is_of_one_of_them
 check sbom_lists_the_same_packages
