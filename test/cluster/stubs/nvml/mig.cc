@@ -35,6 +35,7 @@ static_assert(std::size(kComputeSlices) == header::kComputeInstanceProfileCount)
 extern "C" {
 
 int nvmlDeviceGetMigMode(void* device, unsigned* current, unsigned* pending) {
+  if (!stand_in::IsStarted()) return header::kErrorUninitialized;
   const Fields& fields = static_cast<Device*>(device)->fields();
   if (!fields.Has("mig")) return header::kErrorNotSupported;
   *current = static_cast<unsigned>(fields.Number("mig", 0));
@@ -42,29 +43,34 @@ int nvmlDeviceGetMigMode(void* device, unsigned* current, unsigned* pending) {
   return fields.CodeOf("mig");
 }
 int nvmlDeviceGetMaxMigDeviceCount(void* device, unsigned* count) {
+  if (!stand_in::IsStarted()) return header::kErrorUninitialized;
   constexpr unsigned kMost = 7;
   const Fields& fields = static_cast<Device*>(device)->fields();
   *count = static_cast<unsigned>(fields.Number("instances", kMost));
   return fields.CodeOf("instances");
 }
 int nvmlDeviceGetMigDeviceHandleByIndex(void* device, unsigned index, void** found) {
+  if (!stand_in::IsStarted()) return header::kErrorUninitialized;
   *found = stand_in::HandleOf(*static_cast<Device*>(device), index);
   if (*found == nullptr) return header::kErrorNotFound;
   return static_cast<Device*>(*found)->fields().CodeOf("handle");
 }
 int nvmlDeviceGetGpuInstanceId(void* device, unsigned* id) {
+  if (!stand_in::IsStarted()) return header::kErrorUninitialized;
   const Fields* fields = InstanceOf(device);
   if (fields == nullptr) return header::kErrorInvalidArgument;
   *id = static_cast<unsigned>(fields->Number("gi", 0));
   return fields->CodeOf("gi");
 }
 int nvmlDeviceGetComputeInstanceId(void* device, unsigned* id) {
+  if (!stand_in::IsStarted()) return header::kErrorUninitialized;
   const Fields* fields = InstanceOf(device);
   if (fields == nullptr) return header::kErrorInvalidArgument;
   *id = static_cast<unsigned>(fields->Number("ci", 0));
   return fields->CodeOf("ci");
 }
 int nvmlDeviceGetGpuInstanceById(void* device, unsigned id, GpuInstance* found) {
+  if (!stand_in::IsStarted()) return header::kErrorUninitialized;
   stand_in::Device& gpu = *static_cast<Device*>(device);
   for (const stand_in::Instance& instance : gpu.gpu->instances) {
     if (instance.fields.Number("gi", 0) != id) continue;
@@ -75,6 +81,7 @@ int nvmlDeviceGetGpuInstanceById(void* device, unsigned id, GpuInstance* found) 
   return header::kErrorNotFound;
 }
 int nvmlGpuInstanceGetInfo(GpuInstance instance, void* info) {
+  if (!stand_in::IsStarted()) return header::kErrorUninitialized;
   using Info = header::GpuInstanceInfo;
   const Fields& fields = *InstanceOf(instance.handle);
   PutHandle(info, Info::kDevice, instance.handle);
@@ -85,6 +92,7 @@ int nvmlGpuInstanceGetInfo(GpuInstance instance, void* info) {
   return fields.CodeOf("gpu_instance_info");
 }
 int nvmlDeviceGetGpuInstanceProfileInfo(void* device, unsigned number, void* info) {
+  if (!stand_in::IsStarted()) return header::kErrorUninitialized;
   using Info = header::GpuInstanceProfileInfo;
   for (const Fields& profile : static_cast<Device*>(device)->gpu->profiles) {
     if (profile.Number("number", 0) != number) continue;
@@ -106,6 +114,7 @@ int nvmlDeviceGetGpuInstanceProfileInfo(void* device, unsigned number, void* inf
 }
 int nvmlGpuInstanceGetComputeInstanceById(GpuInstance instance, unsigned id,
                                           ComputeInstance* found) {
+  if (!stand_in::IsStarted()) return header::kErrorUninitialized;
   auto& gpu = *static_cast<Device*>(instance.handle);
   const std::uint64_t gpu_id = gpu.fields().Number("gi", 0);
   for (const stand_in::Instance& other : gpu.gpu->instances) {
@@ -118,6 +127,7 @@ int nvmlGpuInstanceGetComputeInstanceById(GpuInstance instance, unsigned id,
 }
 // The ID of a compute instance profile is here its number of slices, and 100 more.
 int nvmlComputeInstanceGetInfo_v2(ComputeInstance instance, void* info) {
+  if (!stand_in::IsStarted()) return header::kErrorUninitialized;
   using Info = header::ComputeInstanceInfo;
   const Fields& fields = *InstanceOf(instance.handle);
   std::memset(info, 0, Info::kSize);
@@ -129,6 +139,7 @@ int nvmlComputeInstanceGetInfo_v2(ComputeInstance instance, void* info) {
 }
 int nvmlGpuInstanceGetComputeInstanceProfileInfo(GpuInstance instance, unsigned number,
                                                  unsigned engines, void* info) {
+  if (!stand_in::IsStarted()) return header::kErrorUninitialized;
   using Info = header::ComputeInstanceProfileInfo;
   if (number >= std::size(kComputeSlices) ||
       engines != header::kComputeInstanceEngineProfileShared) {

@@ -16,6 +16,7 @@ namespace nvml_header {
 // nvmlReturn_t, an enumeration of 4 bytes.
 inline constexpr std::size_t kReturnSize = 4;
 inline constexpr int kSuccess = 0;
+inline constexpr int kErrorUninitialized = 1;
 inline constexpr int kErrorInvalidArgument = 2;
 inline constexpr int kErrorNotSupported = 3;
 inline constexpr int kErrorNotFound = 6;

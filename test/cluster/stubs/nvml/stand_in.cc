@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <sstream>
 #include <string>
 
@@ -68,6 +69,27 @@ int Fill(void* device, unsigned char* info) {
   return code != header::kSuccess ? code : gpu.fabric_code;
 }
 
+// By their codes, as the library says them. Of later ones no case asks for the words.
+constexpr const char* kErrors[] = {"Success",
+                                   "Uninitialized",
+                                   "Invalid Argument",
+                                   "Not Supported",
+                                   "Insufficient Permissions",
+                                   "Already Initialized",
+                                   "Not Found",
+                                   "Insufficient Size",
+                                   "Insufficient External Power",
+                                   "Driver Not Loaded",
+                                   "Timeout",
+                                   "Interrupt Request Issue",
+                                   "NVML Shared Library Not Found",
+                                   "Function Not Found",
+                                   "Corrupted infoROM",
+                                   "GPU is lost",
+                                   "GPU requires reset",
+                                   "GPU access blocked by the operating system",
+                                   "Driver/library version mismatch"};
+
 // Writes a text, with a NUL if there is room for it.
 void PutText(const std::string& text, char* out, unsigned size) {
   std::strncpy(out, text.c_str(), size);
@@ -78,6 +100,8 @@ void PutText(const std::string& text, char* out, unsigned size) {
 extern "C" {
 
 int nvmlInitWithFlags(unsigned flags) {
+  const int code = std::atoi(Setting("STAND_IN_NVML_INIT").c_str());
+  if (code != header::kSuccess) return code;
   stand_in::Read(true);
   if (stand_in::GpuCount() == 0 && flags != header::kInitFlagNoGpus) return header::kErrorNotFound;
   const std::string device = Setting("STAND_IN_NVML_DEVICE");
@@ -89,61 +113,76 @@ int nvmlInitWithFlags(unsigned flags) {
   const std::string node = Setting("STAND_IN_NVML_NODE");
   if (!node.empty() && !HasNode(node)) return header::kErrorNotFound;
   if (!Setting("STAND_IN_NVML_ADMIN").empty() && !IsAdministrator()) return header::kErrorNotFound;
-  return std::atoi(Setting("STAND_IN_NVML_INIT").c_str());
+  stand_in::Start();
+  return header::kSuccess;
 }
-int nvmlShutdown() { return 0; }
+int nvmlShutdown() {
+  stand_in::Stop();
+  return header::kSuccess;
+}
 int nvmlSystemGetDriverVersion(char* text, unsigned size) {
+  if (!stand_in::IsStarted()) return header::kErrorUninitialized;
   const std::string version = Setting("STAND_IN_NVML_VERSION");
   PutText(stand_in::Driver().Text("version", version.empty() ? kOwnVersion : version), text, size);
   return stand_in::Driver().CodeOf("version");
 }
 int nvmlSystemGetCudaDriverVersion(int* version) {
+  if (!stand_in::IsStarted()) return header::kErrorUninitialized;
   constexpr std::uint64_t kVersion = 13000;
   *version = static_cast<int>(stand_in::Driver().Number("cuda", kVersion));
   return stand_in::Driver().CodeOf("cuda");
 }
 // As where libcuda is found; otherwise: fail.cuda2=12.
 int nvmlSystemGetCudaDriverVersion_v2(int* version) {
+  if (!stand_in::IsStarted()) return header::kErrorUninitialized;
   const int code = nvmlSystemGetCudaDriverVersion(version);
   return code != header::kSuccess ? code : stand_in::Driver().CodeOf("cuda2");
 }
 int nvmlDeviceGetCount_v2(unsigned* count) {
+  if (!stand_in::IsStarted()) return header::kErrorUninitialized;
   stand_in::Read(false);
   *count = static_cast<unsigned>(
       stand_in::Driver().Number("count", static_cast<std::uint64_t>(stand_in::GpuCount())));
   return stand_in::Driver().CodeOf("count");
 }
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
+  if (!stand_in::IsStarted()) return header::kErrorUninitialized;
   *device = stand_in::HandleOf(index);
   if (*device == nullptr) return header::kErrorInvalidArgument;
   return static_cast<Device*>(*device)->fields().CodeOf("handle");
 }
 int nvmlDeviceGetName(void* device, char* text, unsigned size) {
+  if (!stand_in::IsStarted()) return header::kErrorUninitialized;
   const Fields& fields = static_cast<Device*>(device)->fields();
   PutText(fields.Text("name", "NVIDIA"), text, size);
   return fields.CodeOf("name");
 }
 int nvmlDeviceGetUUID(void* device, char* text, unsigned size) {
+  if (!stand_in::IsStarted()) return header::kErrorUninitialized;
   const Fields& fields = static_cast<Device*>(device)->fields();
   PutText(fields.Text("uuid", "GPU-0"), text, size);
   return fields.CodeOf("uuid");
 }
 int nvmlDeviceGetMinorNumber(void* device, unsigned* minor) {
+  if (!stand_in::IsStarted()) return header::kErrorUninitialized;
   const Fields& fields = static_cast<Device*>(device)->fields();
   *minor = static_cast<unsigned>(fields.Number("minor", 0));
   return fields.CodeOf("minor");
 }
 int nvmlDeviceGetBrand(void* device, unsigned* brand) {
+  if (!stand_in::IsStarted()) return header::kErrorUninitialized;
   const Fields& fields = static_cast<Device*>(device)->fields();
   *brand = static_cast<unsigned>(fields.Number("brand", header::kBrandNvidia));
   return fields.CodeOf("brand");
 }
 int nvmlDeviceGetArchitecture(void* device, unsigned* architecture) {
+  if (!stand_in::IsStarted()) return header::kErrorUninitialized;
   const Fields& fields = static_cast<Device*>(device)->fields();
   *architecture = static_cast<unsigned>(fields.Number("arch", header::kArchHopper));
   return fields.CodeOf("arch");
 }
 int nvmlDeviceGetCudaComputeCapability(void* device, int* major, int* minor) {
+  if (!stand_in::IsStarted()) return header::kErrorUninitialized;
   const Fields& fields = static_cast<Device*>(device)->fields();
   char dot = 0;
   std::istringstream text(fields.Text("cc", "9.0"));
@@ -151,6 +190,7 @@ int nvmlDeviceGetCudaComputeCapability(void* device, int* major, int* minor) {
   return fields.CodeOf("cc");
 }
 int nvmlDeviceGetMemoryInfo(void* device, void* info) {
+  if (!stand_in::IsStarted()) return header::kErrorUninitialized;
   using Info = header::Memory;
   constexpr std::uint64_t kTotal = 85520809984;
   const Fields& fields = static_cast<Device*>(device)->fields();
@@ -161,6 +201,7 @@ int nvmlDeviceGetMemoryInfo(void* device, void* info) {
   return fields.CodeOf("memory");
 }
 int nvmlDeviceGetPciInfo_v3(void* device, void* info) {
+  if (!stand_in::IsStarted()) return header::kErrorUninitialized;
   using Info = header::PciInfo;
   const Fields& fields = static_cast<Device*>(device)->fields();
   std::memset(info, 0, Info::kSize);
@@ -169,6 +210,7 @@ int nvmlDeviceGetPciInfo_v3(void* device, void* info) {
   return fields.CodeOf("pci");
 }
 int nvmlDeviceGetAddressingMode(void* device, void* info) {
+  if (!stand_in::IsStarted()) return header::kErrorUninitialized;
   using Info = header::AddressingMode1;
   const Fields& fields = static_cast<Device*>(device)->fields();
   std::uint32_t version = 0;
@@ -179,9 +221,11 @@ int nvmlDeviceGetAddressingMode(void* device, void* info) {
   return fields.CodeOf("addressing");
 }
 int nvmlDeviceGetGpuFabricInfo(void* device, void* info) {
+  if (!stand_in::IsStarted()) return header::kErrorUninitialized;
   return Fill<header::FabricInfo1>(device, static_cast<unsigned char*>(info));
 }
 int nvmlDeviceGetGpuFabricInfoV(void* device, void* info) {
+  if (!stand_in::IsStarted()) return header::kErrorUninitialized;
   using Info = header::FabricInfo2;
   if (!Setting("STAND_IN_NVML_OLD").empty()) return header::kErrorFunctionNotFound;
   auto* const bytes = static_cast<unsigned char*>(info);
@@ -195,7 +239,7 @@ int nvmlDeviceGetGpuFabricInfoV(void* device, void* info) {
   return Fill<Info>(device, bytes);
 }
 const char* nvmlErrorString(int code) {
-  return code == header::kErrorGpuIsLost ? "GPU is lost" : "Unknown Error";
+  return code >= 0 && code < static_cast<int>(std::size(kErrors)) ? kErrors[code] : "Unknown Error";
 }
 
 }  // extern "C"

@@ -29,6 +29,7 @@ struct State {
   // The last one is the present one. Handles of older ones stay valid, as those of a lost GPU do.
   std::deque<World> worlds = {};
   FileState file = {};
+  int starts = 0;  // That are not ended.
 };
 
 State& TheState() {
@@ -137,6 +138,10 @@ void Read(bool is_start) {
     }
   }
 }
+
+void Start() { ++TheState().starts; }
+void Stop() { TheState().starts -= IsStarted() ? 1 : 0; }
+bool IsStarted() { return TheState().starts > 0; }
 
 const Fields& Driver() { return Now().driver; }
 

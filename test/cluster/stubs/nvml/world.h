@@ -75,6 +75,11 @@ std::string Setting(const char* name);
 // Reads the environment again, and the file if it has changed. Handles stay valid for ever.
 void Read(bool is_start);
 
+// Between the two the library answers questions.
+void Start();
+void Stop();
+bool IsStarted();
+
 const Fields& Driver();
 std::size_t GpuCount();
 // The handles of a GPU, and of its instance with this index. Null if there is none.
