@@ -274,16 +274,46 @@ def test_a_driver_that_is_upgraded_under_a_pod_is_given_to_the_next_and_the_pods
     gpus.wait_until_nothing_is_left()
 
 
+def test_a_node_is_drained_for_another_driver_while_the_plugin_stays(nodes, gpus, made):
+    """As GPU Operator does it: labels keep clients of the driver away, pods are evicted, and the driver is replaced. Here it is gone
+    before the pods are, as after a reboot. The plugin does not select by the labels, because the kubelet ends no pod without it."""
+    made(claim("drained"), pod("drained", {"resourceClaimName": "drained"}, node="node-1"))
+    running(nodes, "drained")
+    plugin = gpus.plugin_on("node-1")["metadata"]["uid"]
+    paused = [f"nvidia.com/gpu.deploy.{who}" for who in ("client", "dra-driver")]
+    nodes.kubectl("label", "node", "node-1", *(f"{label}=paused-for-driver-upgrade" for label in paused))
+    try:
+        with upgraded(gpus, "node-1", in_between=lambda: (
+                nodes.kubectl("drain", "node-1", "--force", "--ignore-daemonsets", "--pod-selector=!cdom", "--timeout=60s"),
+                gpus.wait_until_nothing_is_left())):
+            nodes.kubectl("uncordon", "node-1")
+            made(pod("again", {"resourceClaimName": "drained"}, node="node-1"))
+            running(nodes, "again")
+            [text] = gpus.files("node-1").values()
+            assert "580.105.08" in text
+            assert gpus.plugin_on("node-1")["metadata"]["uid"] == plugin
+    finally:
+        nodes.kubectl("uncordon", "node-1")
+        nodes.kubectl("label", "node", "node-1", *(f"{label}-" for label in paused))
+    nodes.kubectl("delete", "pod", "again", "--timeout=60s")
+    gpus.wait_until_nothing_is_left()
+
+
 @contextlib.contextmanager
-def upgraded(gpus, node):
-    """Meanwhile the node has a newer driver."""
+def upgraded(gpus, node, in_between=lambda: None):
+    """Meanwhile the node has a newer driver. `in_between` it has none."""
     folder, now, later = "/run/nvidia/driver/usr/lib64", "580.95.05", "580.105.08"
 
-    def replace(one, other):
-        gpus.nodes.run(node, "bash", "-ec", f"cd {folder} && mv libnvidia-ml.so.{one} libnvidia-ml.so.{other} && mv libcuda.so.{one} libcuda.so.{other} && "
-                       f"ln -sfn libnvidia-ml.so.{other} libnvidia-ml.so.1 && sed -i s/version={one}/version={other}/ ../../gpus")
-    replace(now, later)
+    def replace(one, other, in_between=lambda: None):
+        gpus.nodes.run(node, "bash", "-ec", f"cd {folder} && rm libnvidia-ml.so.1 && mv libnvidia-ml.so.{one} libnvidia-ml.gone && "
+                       f"mv libcuda.so.{one} libcuda.so.{other}")
+        try:
+            in_between()
+        finally:
+            gpus.nodes.run(node, "bash", "-ec", f"cd {folder} && mv libnvidia-ml.gone libnvidia-ml.so.{other} && "
+                           f"ln -sfn libnvidia-ml.so.{other} libnvidia-ml.so.1 && sed -i s/version={one}/version={other}/ ../../gpus")
     try:
+        replace(now, later, in_between)
         yield
     finally:
         replace(later, now)
