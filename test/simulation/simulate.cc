@@ -5,7 +5,7 @@
 
 #include <cstdio>
 
-#include "test/simulation/plugin/scenario.h"
+#include "test/simulation/plugin/world.h"
 #include "test/simulation/scenarios/run.h"
 
 namespace {
@@ -29,10 +29,12 @@ int Show(const AnySpec& spec, const std::string& error) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::vector<std::string> words(argv + 1, argv + argc);
+  std::vector<std::string> words(argv + 1, argv + argc);
   std::string error;
-  if (!words.empty() && words.front() == "plugin") {
-    const simulation::PluginRunSpec spec = simulation::ParsePluginRunSpec(words, error);
+  for (const auto* program : {&simulation::DomainPlugins()}) {
+    if (words.empty() || words.front() != program->name) continue;
+    words.erase(words.begin());
+    const auto spec = simulation::ParsePluginRunSpec(*program, words, error);
     return Show(spec, error);
   }
   const simulation::RunSpec spec = simulation::ParseRunSpec(words, error);

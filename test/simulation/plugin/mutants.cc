@@ -1,10 +1,10 @@
 #include "test/simulation/plugin/mutants.h"
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "node/plugin/rules/claim_devices.h"
+#include "test/simulation/plugin/world.h"
 
 namespace simulation {
 
@@ -257,7 +257,7 @@ plugin::Rules AnsweringBeforeTheSpecIsWritten() {
 
 const std::vector<PluginMutant>& PluginMutants() {
   static const auto told_by = [](const char* scenario, PluginFault fault = PluginFault::kNone) {
-    return PluginRunSpec{.scenario = scenario, .fault = fault};
+    return PluginRunSpec{.program = &DomainPlugins(), .scenario = scenario, .fault = fault};
   };
   static const std::vector<PluginMutant> mutants = {
       {"channel-does-not-wait-for-the-daemon", "N-1", NotWaitingForTheDaemon(),
@@ -308,11 +308,6 @@ const std::vector<PluginMutant>& PluginMutants() {
        told_by("pod-given-up-while-waiting")},
   };
   return mutants;
-}
-
-const PluginMutant* FindPluginMutant(const std::string& name) {
-  const auto it = std::ranges::find(PluginMutants(), name, &PluginMutant::name);
-  return it == PluginMutants().end() ? nullptr : &*it;
 }
 
 }  // namespace simulation

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "node/plugin/rules/rules.h"
-#include "test/simulation/plugin/scenario.h"
+#include "test/simulation/driver/scenario.h"
 
 namespace simulation {
 
@@ -19,7 +19,5 @@ struct PluginMutant {
 };
 
 const std::vector<PluginMutant>& PluginMutants();
-// Null if none has this name.
-const PluginMutant* FindPluginMutant(const std::string& name);
 
 }  // namespace simulation

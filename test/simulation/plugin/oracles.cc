@@ -20,11 +20,6 @@ constexpr auto kLateBy = seconds(20);
 // For which the label of a domain stays at most when no claim needs it.
 constexpr auto kLabelMost = seconds(60);
 
-std::string At(const char* oracle, const PluginEvent& event) {
-  return std::string(oracle) + " at revision " + std::to_string(event.revision) + ": on " +
-         event.node + " ";
-}
-
 // A claim as it was last allocated.
 struct ClaimTruth {
   std::string ns = {};
@@ -213,28 +208,12 @@ Violations AnswersAreTrue(const PluginEvents& events) {
   return violations;
 }
 
-Violations UnpreparedStays(const PluginEvents& events) {
-  Violations violations;
-  std::set<std::pair<std::string, std::string>> unprepared;  // Node and claim.
-  for (const PluginEvent& event : events) {
-    const std::pair key(event.node, event.name);
-    if (event.what == What::kUnprepared) unprepared.insert(key);
-    if (event.what == What::kCalled) unprepared.erase(key);
-    const bool returns = event.what == What::kCheckpointed || event.what == What::kSpecWritten ||
-                         event.what == What::kPrepared;
-    if (!returns || !unprepared.contains(key)) continue;
-    violations.push_back(At("N-6", event) + "claim " + event.name +
-                         " was unprepared, and comes back without a prepare");
-  }
-  return violations;
-}
-
 Violations CheckPlugins(const ApiServer& server, const PluginEvents& events) {
   Violations all;
   for (const Violations& some :
        {ChannelsNeedAReadyNode(server, events), ClaimsAreOfTheirNamespace(server, events),
         NothingStays(server, events), ChannelsHaveOneHolder(server, events), AnswersAreTrue(events),
-        UnpreparedStays(events)}) {
+        CheckCalls(events)}) {
     all.insert(all.end(), some.begin(), some.end());
   }
   return all;

@@ -5,8 +5,8 @@
 #pragma once
 
 #include "test/simulation/apiserver/api_server.h"
+#include "test/simulation/driver/oracles.h"
 #include "test/simulation/oracles/oracles.h"
-#include "test/simulation/plugin/disk.h"
 
 namespace simulation {
 
@@ -27,11 +27,7 @@ Violations ChannelsHaveOneHolder(const ApiServer& server, const PluginEvents& ev
 // and stays while containers use it.
 Violations AnswersAreTrue(const PluginEvents& events);
 
-// N-6: after an unprepare nothing of a claim is created again, unless the kubelet calls for it
-// again.
-Violations UnpreparedStays(const PluginEvents& events);
-
-// Checks all of these.
+// Checks all of these, and those of any driver.
 Violations CheckPlugins(const ApiServer& server, const PluginEvents& events);
 
 }  // namespace simulation

@@ -148,5 +148,11 @@ TEST_F(PluginOraclesTest, REV3_N1_N6SeesAClaimThatComesBackUnasked) {
   }
 }
 
+TEST_F(PluginOraclesTest, N7SeesACallThatTheKubeletGivesUp) {
+  EXPECT_TRUE(Contains(CheckAll({Event(What::kNotAnswered, channel_)}),
+                       "N-7 at revision " + std::to_string(store().revision()) +
+                           ": on node-0 the kubelet gave up a call for claim"));
+}
+
 }  // namespace
 }  // namespace simulation

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <utility>
 
 #include "test/simulation/apiserver/contract.h"
@@ -8,9 +7,9 @@ namespace simulation {
 
 namespace {
 
-using Phases = std::vector<PluginPhase>;
+using Phases = std::vector<PluginPhase<DomainWorld>>;
 using Names = std::set<std::string>;
-using World = PluginWorld;
+using World = DomainWorld;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
@@ -227,8 +226,8 @@ Phases LabelLostUnderAPod() {
 
 }  // namespace
 
-const std::vector<PluginScenario>& PluginScenarios() {
-  static const std::vector<PluginScenario> scenarios = {
+const std::vector<PluginScenario<DomainWorld>>& PluginScenarios() {
+  static const std::vector<PluginScenario<DomainWorld>> scenarios = {
       {
           .name = "one-domain",
           .what = "A pod of one domain on each of two nodes is prepared, and ends",
@@ -276,11 +275,6 @@ const std::vector<PluginScenario>& PluginScenarios() {
       },
   };
   return scenarios;
-}
-
-const PluginScenario* FindPluginScenario(const std::string& name) {
-  const auto it = std::ranges::find(PluginScenarios(), name, &PluginScenario::name);
-  return it == PluginScenarios().end() ? nullptr : &*it;
 }
 
 }  // namespace simulation

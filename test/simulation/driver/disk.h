@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "node/dra/host/claim_disk.h"
-#include "node/plugin/host/node_disk.h"
 #include "test/simulation/apiserver/object.h"
 
 namespace simulation {
@@ -37,8 +36,8 @@ struct DiskContent {
   std::optional<std::string> checkpoint = {};
   std::uint64_t checkpoint_writes = 0;
   std::map<std::string, std::string> specs = {};  // By claim.
-  std::set<std::string> folders = {};             // By domain.
-  std::optional<std::string> driver_spec = {};
+  std::set<std::string> folders = {};             // By domain. Its driver alone has some,
+  std::optional<std::string> driver_spec = {};    // and a spec of NVIDIA's driver.
   std::string boot_id = {};
   const void* lock_holder = nullptr;
 
@@ -49,7 +48,7 @@ struct DiskContent {
 using EditDisk = std::function<base::Result<void>(const DiskEdit& edit)>;
 
 // The disk as one process of a plugin sees it. Destroying it releases the lock.
-class ProcessDisk final : public dra::ClaimDisk, public plugin::NodeDisk {
+class ProcessDisk : public dra::ClaimDisk {
  public:
   // `content` must outlive it.
   ProcessDisk(DiskContent& content, EditDisk edit) : content_(content), edit_(std::move(edit)) {}
@@ -67,14 +66,10 @@ class ProcessDisk final : public dra::ClaimDisk, public plugin::NodeDisk {
   base::Result<std::optional<cdi::Spec>> ReadSpec(const std::string& uid) const override;
   base::Result<void> WriteSpec(const std::string& uid, const cdi::Spec& spec) override;
   base::Result<void> RemoveSpec(const std::string& uid) override;
-  std::optional<std::string> ReadDriverSpec() const override { return content_.driver_spec; }
-  base::Result<void> WriteDriverSpec(const std::string& text) override;
-  base::Result<std::vector<std::string>> Folders() const override;
-  bool HasFolder(const std::string& domain) const override {
-    return content_.folders.contains(domain);
-  }
-  base::Result<void> MakeFolder(const std::string& domain) override;
-  base::Result<void> RemoveFolder(const std::string& domain) override;
+
+ protected:
+  const DiskContent& content() const { return content_; }
+  base::Result<void> Edit(const DiskEdit& edit) { return edit_(edit); }
 
  private:
   DiskContent& content_;
@@ -92,7 +87,11 @@ struct PluginEvent {
     kCheckpointed,  // Written into the checkpoint, as started or prepared.
     kSpecWritten,
     kSpecRemoved,
-    kFolderRemoved
+    kFolderRemoved,
+    kEnding,       // The kubelet called to unprepare the claim, or has forgotten it.
+    kNotAnswered,  // The kubelet gave up a call.
+    kSpecLost,     // A stranger removed the spec.
+    kDriverLoaded  // Another driver. `name` is its number.
   };
   What what = What::kPrepared;
   std::string node = {};

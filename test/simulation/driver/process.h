@@ -1,4 +1,4 @@
-// One process of a kubelet plugin in the simulation: the product's loop, reflectors and rules.
+// One process of a kubelet plugin in the simulation: the loop, reflectors and rules of a driver.
 //
 // It moves one frame of a watch, one task or one turn of the loop at a time. Destroying it is a
 // crash. For one thread. Time is the store's.
@@ -9,30 +9,27 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "node/plugin/api/plugin_api.h"
-#include "node/plugin/loop/plugin_loop.h"
+#include "node/dra/loop/driver_loop.h"
+#include "node/dra/loop/instances.h"
 #include "test/simulation/cluster/process_parts.h"
-#include "test/simulation/plugin/disk.h"
-#include "test/simulation/plugin/session.h"
+#include "test/simulation/driver/disk.h"
+#include "test/simulation/driver/session.h"
 
 namespace simulation {
 
 struct PluginOptions {
   std::string client = {};
   std::string node = {};
-  plugin::Rules rules = {};
-  plugin::Instances instances = {};
-  // As in plugin::HostReader.
-  std::function<std::string()> driver_mark = {};
-  std::function<base::Result<plugin::DriverRead>()> read_driver = {};
+  dra::Instances instances = {};
   // The revision that it sees at first.
   Revision old_view = kNewest;
   std::uint64_t seed = 1;
 };
 
-using Verb = plugin::Metrics::Operation;
+using Verb = dra::Metrics::Operation;
 struct PluginAnswer {
   Verb verb = Verb::kPrepare;
   int ticket = 0;
@@ -41,10 +38,12 @@ struct PluginAnswer {
   std::vector<std::string> cdi_ids = {};
 };
 
+// A driver derives from it, and makes its API and its loop of the parts.
 class Plugin {
  public:
-  Plugin(ApiServer& server, DiskContent& disk, PluginOptions options, Serve serve, EditDisk edit);
-  ~Plugin();
+  virtual ~Plugin();
+  Plugin(const Plugin&) = delete;
+  Plugin& operator=(const Plugin&) = delete;
 
   // Returns whether the kubelet may call.
   bool IsServing() const { return is_serving_; }
@@ -65,12 +64,30 @@ class Plugin {
   Time NextDue() const;
   void ExpireWatches() { session_->ExpireWatches(); }
 
- private:
-  class Host;
+ protected:
+  Plugin(ApiServer& server, PluginOptions options, const dra::Metrics::Of& of, Serve serve);
 
+  const PluginOptions& options() const { return options_; }
+  const StoreClock& clock() const { return clock_; }
+  base::Logger& logger() { return logger_; }
+  base::TaskQueue& tasks() { return tasks_; }
+  dra::Metrics& metrics() { return metrics_; }
+  base::Executor& executor() { return executor_; }
+  std::unique_ptr<base::Random> NewRandom() {
+    return std::make_unique<SeededRandom>(random_.Next());
+  }
+  // For the API of the driver. Called once.
+  std::unique_ptr<StepSession> NewSession();
+  // A watch has news.
+  void NoteChange();
+  // `loop` is what the process runs. The last call of a constructor.
+  void Run(dra::DriverLoop& loop) { loop_ = &loop; }
+
+ private:
   Revision View() const;
   void TakeTurn();
 
+  ApiServer& server_;
   const PluginOptions options_;
   const Serve serve_;
   StoreClock clock_;
@@ -78,17 +95,13 @@ class Plugin {
   SeededRandom random_;
   RingLogger logger_;
   base::TaskQueue tasks_;
-  const plugin::Settings settings_;
-  plugin::Metrics metrics_;
-  ProcessDisk disk_;
-  std::unique_ptr<Host> host_;
+  dra::Metrics metrics_;
   StepExecutor executor_;
-  StepSession* session_ = nullptr;  // Of `api_`.
-  std::unique_ptr<plugin::PluginApi> api_;
-  std::unique_ptr<plugin::PluginLoop> loop_;
+  StepSession* session_ = nullptr;   // The driver's API owns it.
+  dra::DriverLoop* loop_ = nullptr;  // The driver's.
   bool is_serving_ = false;
   bool is_due_ = true;  // Something has changed since the last turn.
-  plugin::TimePoint next_turn_ = {};
+  dra::TimePoint next_turn_ = {};
   std::map<int, std::stop_source> open_;  // Calls that are not answered, by ticket.
   std::vector<PluginAnswer> answers_;
 };

@@ -1,19 +1,18 @@
-#include "test/simulation/plugin/scenario.h"
+#include "test/simulation/driver/scenario.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <string_view>
 #include <utility>
 
 #include "pkg/base/check.h"
-#include "test/simulation/plugin/mutants.h"
-#include "test/simulation/plugin/world.h"
 
 namespace simulation {
 
 namespace {
 
-constexpr std::array<std::pair<PluginFault, std::string_view>, 20> kFaultNames = {{
+constexpr std::array<std::pair<PluginFault, std::string_view>, 22> kFaultNames = {{
     {PluginFault::kNone, "none"},
     {PluginFault::kCrashBefore, "crash-before"},
     {PluginFault::kCrashAfter, "crash-after"},
@@ -34,8 +33,9 @@ constexpr std::array<std::pair<PluginFault, std::string_view>, 20> kFaultNames =
     {PluginFault::kDriverReloads, "driver-reloads"},
     {PluginFault::kPluginRolls, "plugin-rolls"},
     {PluginFault::kLockHeld, "lock-held"},
+    {PluginFault::kDriverUnreadable, "driver-unreadable"},
+    {PluginFault::kGpuLost, "gpu-lost"},
 }};
-static_assert(kFaultNames.size() == kAllPluginFaults.size() + 1);
 
 // The value of "name=value". Empty if the word is another.
 std::string ValueOf(const std::string& word, const std::string& name) {
@@ -56,7 +56,7 @@ std::string ToString(PluginFault fault) {
 }
 
 std::string ToString(const PluginRunSpec& spec) {
-  std::string text = "plugin scenario=" + spec.scenario;
+  std::string text = spec.program->name + " scenario=" + spec.scenario;
   if (spec.fault != PluginFault::kNone)
     text += " fault=" + ToString(spec.fault) + " at=" + std::to_string(spec.at);
   if (spec.stale) text += " stale=yes";
@@ -65,40 +65,42 @@ std::string ToString(const PluginRunSpec& spec) {
   return text;
 }
 
-PluginRunSpec ParsePluginRunSpec(const std::vector<std::string>& words, std::string& error) {
-  PluginRunSpec spec;
+PluginRunSpec ParsePluginRunSpec(const PluginProgram& program,
+                                 const std::vector<std::string>& words, std::string& error) {
+  PluginRunSpec spec = {.program = &program};
   for (const std::string& word : words) {
-    if (word == "plugin") continue;
+    const std::string scenario = ValueOf(word, "scenario");
+    const std::string at = ValueOf(word, "at");
+    const std::string mutant = ValueOf(word, "mutant");
+    const auto fault = std::ranges::find(kFaultNames, ValueOf(word, "fault"),
+                                         &decltype(kFaultNames)::value_type::second);
     if (word == "stale=yes") {
       spec.stale = true;
     } else if (word == "rolling=yes") {
       spec.is_rolling = true;
-    } else if (const auto* scenario = FindPluginScenario(ValueOf(word, "scenario"))) {
-      spec.scenario = scenario->name;
-    } else if (const auto fault = std::ranges::find(kFaultNames, ValueOf(word, "fault"),
-                                                    &decltype(kFaultNames)::value_type::second);
-               fault != kFaultNames.end()) {
+    } else if (program.has_scenario(scenario)) {
+      spec.scenario = scenario;
+    } else if (fault != kFaultNames.end()) {
       spec.fault = fault->first;
-    } else if (const auto at = ValueOf(word, "at"); !at.empty()) {
+    } else if (!at.empty()) {
       std::from_chars(at.data(), at.data() + at.size(), spec.at);
-    } else if (const auto mutant = ValueOf(word, "mutant");
-               !mutant.empty() && FindPluginMutant(mutant) != nullptr) {
+    } else if (program.has_mutant(mutant)) {
       spec.mutant = mutant;
     } else {
       error = "what is " + word + "?";
     }
   }
+  if (spec.scenario.empty() && error.empty()) error = "which scenario?";
   return spec;
 }
 
 PluginOutcome Execute(const PluginRunSpec& spec, bool trace) {
-  PluginWorld world(spec, trace);
-  world.Run();
-  return world.outcome();
+  return spec.program->execute(spec, trace);
 }
 
 std::vector<PluginRunResult> SweepPlugins(const PluginRunSpec& base, int every) {
   CHECK(base.fault == PluginFault::kNone && every > 0);
+  const std::vector<PluginFault>& faults = base.program->faults;
   const PluginOutcome whole = Execute(base);
   std::vector<PluginRunResult> results;
   const auto run = [&](PluginFault fault, int at, bool stale) {
@@ -116,8 +118,8 @@ std::vector<PluginRunResult> SweepPlugins(const PluginRunSpec& base, int every) 
     if (outcome.faulted) results.push_back({.spec = spec, .outcome = std::move(outcome)});
   };
   for (int at = 1; at <= whole.requests; ++at) {
-    for (std::size_t i = 0; i < kAllPluginFaults.size(); ++i) {
-      if ((at + static_cast<int>(i)) % every == 0) run(kAllPluginFaults[i], at, false);
+    for (std::size_t i = 0; i < faults.size(); ++i) {
+      if ((at + static_cast<int>(i)) % every == 0) run(faults[i], at, false);
     }
     if (at % every == 0) run(PluginFault::kCrashAfter, at, true);
   }

@@ -1,4 +1,4 @@
-#include "test/simulation/plugin/disk.h"
+#include "test/simulation/driver/disk.h"
 
 #include <array>
 
@@ -80,22 +80,6 @@ Result<void> ProcessDisk::WriteSpec(const std::string& uid, const cdi::Spec& spe
 Result<void> ProcessDisk::RemoveSpec(const std::string& uid) {
   if (!HasSpec(uid)) return {};
   return edit_({.what = DiskEdit::What::kRemoveSpec, .name = uid});
-}
-
-Result<void> ProcessDisk::WriteDriverSpec(const std::string& text) {
-  return edit_({.what = DiskEdit::What::kWriteDriverSpec, .text = text});
-}
-
-Result<std::vector<std::string>> ProcessDisk::Folders() const {
-  return std::vector<std::string>(content_.folders.begin(), content_.folders.end());
-}
-
-Result<void> ProcessDisk::MakeFolder(const std::string& domain) {
-  return edit_({.what = DiskEdit::What::kMakeFolder, .name = domain});
-}
-
-Result<void> ProcessDisk::RemoveFolder(const std::string& domain) {
-  return edit_({.what = DiskEdit::What::kRemoveFolder, .name = domain});
 }
 
 }  // namespace simulation

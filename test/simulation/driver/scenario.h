@@ -1,7 +1,10 @@
-// Everything that decides one simulated run of kubelet plugins.
+// Everything that decides one simulated run of the kubelet plugins of a driver.
 #pragma once
 
-#include <array>
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,39 +33,11 @@ enum class PluginFault {
   kDriverReloads,     // Its devices get other numbers.
   kPluginRolls,       // Another process of the plugin starts there, and this one serves out.
   kLockHeld,          // Another program holds the lock for 2 seconds.
-};
-inline constexpr std::array kAllPluginFaults = {PluginFault::kCrashBefore,
-                                                PluginFault::kCrashAfter,
-                                                PluginFault::kFails,
-                                                PluginFault::kReplyLost,
-                                                PluginFault::kForbidden,
-                                                PluginFault::kConflict,
-                                                PluginFault::kTorn,
-                                                PluginFault::kDomainDeleted,
-                                                PluginFault::kReboot,
-                                                PluginFault::kRebootKeepsSpecs,
-                                                PluginFault::kKubeletRestarts,
-                                                PluginFault::kKubeletCancels,
-                                                PluginFault::kWatchesExpire,
-                                                PluginFault::kCallComesAgain,
-                                                PluginFault::kKubeletForgets,
-                                                PluginFault::kFilesLost,
-                                                PluginFault::kDriverReloads,
-                                                PluginFault::kPluginRolls,
-                                                PluginFault::kLockHeld};
-
-// Equal specs give equal runs.
-struct PluginRunSpec {
-  std::string scenario = "one-domain";  // See scenarios.cc.
-  PluginFault fault = PluginFault::kNone;
-  int at = 0;  // Number of the request or edit with the fault, from 1, without watches.
-  // After a crash the next process first sees domains and cliques as at the start of the run.
-  bool stale = false;
-  // On each node a rolling update of the plugin begins a second after the start of the run.
-  bool is_rolling = false;
-  std::string mutant = {};
+  kDriverUnreadable,  // NVIDIA's driver cannot be read for 3 minutes.
+  kGpuLost,           // A GPU is lost, and comes back after 3 minutes.
 };
 
+struct PluginRunSpec;
 struct PluginOutcome {
   std::vector<std::string> violations = {};
   bool faulted = false;
@@ -73,12 +48,36 @@ struct PluginOutcome {
   std::vector<std::string> trace = {};
 };
 
+// The plugins of one driver, with their scenarios and mutants.
+struct PluginProgram {
+  std::string name = {};  // The first word of a run.
+  std::vector<PluginFault> faults = {};
+  std::function<bool(const std::string& name)> has_scenario = {};
+  std::function<bool(const std::string& name)> has_mutant = {};
+  std::function<PluginOutcome(const PluginRunSpec& spec, bool trace)> execute = {};
+};
+
+// Equal specs give equal runs.
+struct PluginRunSpec {
+  const PluginProgram* program = nullptr;
+  std::string scenario = {};
+  PluginFault fault = PluginFault::kNone;
+  int at = 0;  // Number of the request or edit with the fault, from 1, without watches.
+  // After a crash the next process first sees the cluster as at the start of the run.
+  bool stale = false;
+  // On each node a rolling update of the plugin begins a second after the start of the run.
+  bool is_rolling = false;
+  std::string mutant = {};
+};
+
 std::string ToString(PluginFault fault);
 // Returns "plugin scenario=one-domain fault=torn at=17", which `simulate` reads.
 std::string ToString(const PluginRunSpec& spec);
-// On error sets `error`, and the spec is invalid.
-PluginRunSpec ParsePluginRunSpec(const std::vector<std::string>& words, std::string& error);
+// `words` follow the program's name. On error sets `error`, and the spec is invalid.
+PluginRunSpec ParsePluginRunSpec(const PluginProgram& program,
+                                 const std::vector<std::string>& words, std::string& error);
 
+// REQUIRES: `spec.program` is set.
 PluginOutcome Execute(const PluginRunSpec& spec, bool trace = false);
 
 struct PluginRunResult {
@@ -89,5 +88,33 @@ struct PluginRunResult {
 // different ones. The last run is without a fault. A run that recovers must leave the same state as
 // that one.
 std::vector<PluginRunResult> SweepPlugins(const PluginRunSpec& base, int every);
+
+// A part of a scenario in the world of a driver.
+template <typename World>
+struct PluginPhase {
+  std::function<void(World&)> begin = {};
+  std::chrono::seconds lasts{0};
+  // The users' pods that must be prepared by its end, and no others. Empty if not checked.
+  std::optional<std::set<std::string>> prepared = {};
+  bool any_one = false;  // Exactly one pod must be, whichever it is.
+  bool is_last = false;
+};
+
+// README.md lists the scenarios; `test/lint/lint.sh scenarios` keeps both equal.
+template <typename World>
+struct PluginScenario {
+  const char* name = "";
+  const char* what = "";
+  std::vector<PluginPhase<World>> phases = {};
+};
+
+// Null if none has the name.
+template <typename Named>
+const Named* FindNamed(const std::vector<Named>& all, const std::string& name) {
+  for (const Named& one : all) {
+    if (one.name == name) return &one;
+  }
+  return nullptr;
+}
 
 }  // namespace simulation

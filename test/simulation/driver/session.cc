@@ -1,4 +1,4 @@
-#include "test/simulation/plugin/session.h"
+#include "test/simulation/driver/session.h"
 
 #include <algorithm>
 #include <stop_token>
