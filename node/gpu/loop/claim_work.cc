@@ -86,8 +86,9 @@ NodeObservation ClaimWorks::Work::Observe() const {
 
 ClaimStep ClaimWorks::Work::Decide(const NodeObservation& observed) const {
   const Checkpoint& checkpoint = state_.checkpoint_file.checkpoint();
-  if (!call_.prepares()) return Unprepare(uid(), checkpoint, observed);
-  return Prepare(state_.host.node, uid(), claim_ ? &*claim_ : nullptr, checkpoint, observed);
+  if (!call_.prepares()) return state_.rules.unprepare(uid(), checkpoint, observed);
+  return state_.rules.prepare(state_.host.node, uid(), claim_ ? &*claim_ : nullptr, checkpoint,
+                              observed);
 }
 
 Result<void> ClaimWorks::Work::Execute(const ClaimStep& step) {

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "node/dra/api/requests.h"
-#include "node/gpu/rules/garbage.h"
 
 namespace gpu {
 
@@ -43,7 +42,7 @@ Result<void> GarbageCollector::Collect() {
   Result<void> done = {};
   GarbagePlan garbage;
   if (specs && !is_unreadable) {
-    garbage = FindGarbage(state_.checkpoint_file.checkpoint(), *specs);
+    garbage = state_.rules.find_garbage(state_.checkpoint_file.checkpoint(), *specs);
     for (const std::string& uid : garbage.remove_specs) {
       done = state_.claim_disk.RemoveSpec(uid);
       if (!done) break;
@@ -74,7 +73,8 @@ void GarbageCollector::Rebuild() {
         Result<void> saved = {};
         // Another instance may have rebuilt it, and prepared claims since.
         if (state_.checkpoint_file.is_unreadable()) {
-          saved = state_.Save(gpu::Rebuild(state_.host.node, state_.boot_id, *claims, specs));
+          saved =
+              state_.Save(state_.rules.rebuild(state_.host.node, state_.boot_id, *claims, specs));
         }
         state_.checkpoint_file.Unlock();
         return saved;

@@ -23,6 +23,7 @@ GpuLoop::GpuLoop(LoopParts parts)
              .metrics = parts.metrics,
              .boot_id = std::move(parts.boot_id),
              .claim_disk = parts.claim_disk,
+             .rules = std::move(parts.rules),
              .instances = std::move(parts.instances),
              .host = host_},
       claim_works_(state_),

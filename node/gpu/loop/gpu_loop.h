@@ -33,6 +33,7 @@ struct LoopParts {
   base::Executor& executor;  // Reads the host.
   std::string boot_id = {};
   Additions additions = {};  // What to publish besides what NVIDIA's driver does.
+  Rules rules = {};
   dra::Instances instances = {};
 };
 

@@ -12,6 +12,7 @@
 #include "node/gpu/api/gpu_api.h"
 #include "node/gpu/rules/checkpoint.h"
 #include "node/gpu/rules/gpu_node.h"
+#include "node/gpu/rules/rules.h"
 #include "pkg/base/clock.h"
 #include "pkg/base/log.h"
 
@@ -36,10 +37,11 @@ struct GpuState {
   dra::Metrics& metrics;
   const std::string boot_id;
   dra::ClaimDisk& claim_disk;
+  const Rules rules = {};
   const dra::Instances instances;
   const HostView& host;
 
-  dra::CheckpointFile<CheckpointClaim> checkpoint_file{claim_disk, boot_id};
+  dra::CheckpointFile<CheckpointClaim> checkpoint_file{claim_disk, boot_id, rules.resume};
   GpuApi* api = nullptr;  // Null until the client configuration is loaded. GpuLoop sets it.
 
   // Sets the metric of prepared devices to those in the checkpoint.

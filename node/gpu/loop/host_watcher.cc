@@ -112,7 +112,7 @@ Result<void> HostWatcher::RenewSpec(const std::string& uid, const CheckpointClai
   const auto& wanted = entry.status.wanted();
   if (entry.state != ClaimState::kCompleted || !wanted) return {};
   const auto spec = state_.claim_disk.ReadSpec(uid);
-  if (!spec || !*spec || !IsOutdated(view_.node, **spec)) return {};
+  if (!spec || !*spec || !state_.rules.is_outdated(view_.node, **spec)) return {};
   const bool is_same = MissingOf(view_.node, *wanted).empty() &&
                        HasDevices(entry, GroupOf(view_.node, uid, *wanted));
   if (!is_same) return {};
