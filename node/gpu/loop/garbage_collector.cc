@@ -28,6 +28,9 @@ GarbageCollector::GarbageCollector(GpuState& state,
 
 TimePoint GarbageCollector::Turn() {
   const TimePoint now = state_.clock.Now();
+  // Until it is rebuilt, no claim is prepared or unprepared.
+  const bool is_unreadable = state_.checkpoint_file.is_unreadable();
+  if (!std::exchange(was_unreadable_, is_unreadable) && is_unreadable) next_ = now;
   if (now < next_) return next_;
   if (asking_ || state_.api == nullptr || !state_.api->slices()) return TimePoint::max();
   next_ = now + kCollectPeriod;

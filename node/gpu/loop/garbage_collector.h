@@ -1,6 +1,7 @@
 // Garbage-collects on the node, and rebuilds an unreadable checkpoint.
 //
-// Collects at start-up and every 10 minutes. Used by the deciding thread.
+// Collects at start-up, every 10 minutes, and at once if the checkpoint becomes unreadable.
+// Used by the deciding thread.
 #pragma once
 
 #include <functional>
@@ -29,6 +30,7 @@ class GarbageCollector {
   dra::ClaimLookUps look_ups_;
   TimePoint next_ = {};
   bool asking_ = false;
+  bool was_unreadable_ = false;
   std::string said_ = {};
 };
 

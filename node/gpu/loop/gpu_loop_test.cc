@@ -387,6 +387,26 @@ TEST_F(GpuLoopTest, UnreadableCheckpoint_IsRebuiltFromClaims) {
   EXPECT_EQ(Call(Operation::kUnprepare, "a"), "");
 }
 
+TEST_F(GpuLoopTest, CheckpointThatIsDamagedLater_IsRebuiltAtOnce) {
+  server_.Put("a", ClaimJson("a", {{"gpu-0"}}));
+  StartConnected();
+  ASSERT_EQ(Call(Operation::kPrepare, "a"), "");
+  PutSpec("orphan");
+  ASSERT_TRUE(RunUntil([&] {
+    time_.Advance(seconds(30));
+    return !HasSpec("orphan");
+  }));
+  const TimePoint collected = time_.Now();
+  Put("checkpoint.json", "torn");
+  Ask(Operation::kUnprepare, "a");
+  ASSERT_TRUE(RunUntil([&] {
+    time_.Advance(seconds(1));
+    return answer_.has_value();
+  }));
+  EXPECT_EQ(answer_->error, "");
+  EXPECT_LT(time_.Now() - collected, seconds(30));
+}
+
 // The shipped account may not list claims.
 TEST_F(GpuLoopTest, UnreadableCheckpoint_SaysHowToPermitThatClaimsAreListed) {
   const std::string command =
