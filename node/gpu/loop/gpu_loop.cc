@@ -47,10 +47,13 @@ TimePoint GpuLoop::Turn() {
                    state_.clock.Now() + kLongestTurn});
 }
 
-// A driver that was never read publishes nothing. One that is replaced is away for a moment.
+// A driver that was never read publishes nothing, and takes back what an earlier process has
+// published. One that is replaced is away for a moment.
 std::optional<dra::ResourceSlice> GpuLoop::WantedSlice() {
   const std::string node_uid = state_.api->node_uid();
-  if (node_uid.empty() || !host_.is_read) return {};
+  const auto found = state_.api->slices();
+  const bool takes_back = host_.is_lost && found && !found->empty();
+  if (node_uid.empty() || (!host_.is_read && !takes_back)) return {};
   dra::ResourceSlice slice = {
       .driver = std::string(kDriver), .node = state_.node, .node_uid = node_uid};
   if (!host_.is_lost) slice.devices = SliceDevicesOf(host_.node.inventory, additions_);

@@ -47,6 +47,11 @@ class Server {
     const base::MutexLock lock(mutex_);
     return devices_;
   }
+  // A slice of an earlier process, as JSON.
+  void PutSlice(const std::string& slice) {
+    const base::MutexLock lock(mutex_);
+    slice_ = slice;
+  }
   void MayList(bool may) {
     const base::MutexLock lock(mutex_);
     may_list_ = may;
@@ -76,7 +81,9 @@ class Server {
                         R"(cannot list resource \"resourceclaims\""})");
     }
     if (request.find("/resourceslices") != std::string::npos) {
-      if (request.starts_with("GET")) return ListOf("ResourceSlice", "");
+      const bool is_named = request.find("/resourceslices/") != std::string::npos;
+      if (request.starts_with("GET") && is_named) return Reply(200, slice_);
+      if (request.starts_with("GET")) return ListOf("ResourceSlice", slice_);
       json::Value slice = *json::Parse(request.substr(request.find("\r\n\r\n") + 4));
       devices_ = json::Serialize(slice["spec"]["devices"]);
       slice["metadata"]["name"] = "made";
@@ -100,6 +107,7 @@ class Server {
   mutable base::Mutex mutex_;
   std::map<std::string, std::string> claims_;
   std::string devices_;
+  std::string slice_;
   bool may_list_ = true;
 };
 
@@ -248,6 +256,20 @@ TEST_F(GpuLoopTest, R6_DriverThatIsLost_PublishesNoDevices) {
     time_.Advance(seconds(10));
     return server_.devices() == "[]";
   }));
+}
+
+// The scheduler would allocate what cannot be prepared.
+TEST_F(GpuLoopTest, R6_DriverThatWasNeverRead_TakesBackTheSliceOfAnEarlierProcess) {
+  server_.PutSlice(R"({"metadata": {"name": "old", "uid": "o", "resourceVersion": "1"},)"
+                   R"( "spec": {"devices": [{"name": "gpu-0"}]}})");
+  reader_.node = base::Unavailable("load the driver");
+  StartConnected();
+  const TimePoint began = time_.Now();
+  EXPECT_TRUE(RunUntil([&] {
+    time_.Advance(seconds(10));
+    return server_.devices() == "[]";
+  }));
+  EXPECT_GE(time_.Now() - began, minutes(2)) << "it may be loaded in a moment";
 }
 
 TEST_F(GpuLoopTest, SliceThatIsTooLarge_IsAnErrorForAPerson) {

@@ -80,7 +80,7 @@ void HostWatcher::NoteError(const base::Error& error, TimePoint since) {
   if (said_.empty()) failed_at_ = since;
   if (said_ != error.message) backoff_.Reset();
   view_.trouble = error.message;
-  view_.is_lost = view_.is_read && now - failed_at_ >= kLostAfter;
+  view_.is_lost = now - failed_at_ >= kLostAfter;
   next_ = now + backoff_.Next(kReadAgain);
   if (std::exchange(said_, error.message) == error.message) return;
   state_.logger.Error("The host lacks something, will retry", {{"err", error.message}});
