@@ -15,9 +15,9 @@ planner_tests=("$core"/{plan/tests,model/tests,rules/tests,status/tests,pass/thr
 # Of the last two, what is about the planner: that the controller's own tests pass through it shows nothing of it.
 own=$(sed -nE 's/^TEST(_F|_P)?\( *(\w+),.*/\2.*:*\/\2.*/p' "$core"/freshness_test.cc "$core"/pass/{concerns,deletion_requests,missing_daemons,orphans,repetition,unread_kinds,write_outcomes}_test.cc | sort -u | paste -sd:)
 declare -A cases=(["$core/pass/threads_tests"]=$own ["$core/threads_tests"]=$own)
-mapfile -t oracles < <(find test/simulation/{oracles,driver,plugin} -name '*oracles.cc' | sort)
+mapfile -t oracles < <(find test/simulation/{oracles,driver,plugin,gpu} -name '*oracles.cc' | sort)
 oracles+=(test/simulation/oracles/end_state.cc)
-oracle_tests=(test/simulation/{oracles,plugin}/tests)
+oracle_tests=(test/simulation/{oracles,plugin,gpu}/tests)
 
 targets=("${planner_tests[@]}" "${oracle_tests[@]}")
 scripts/build.sh asan "${targets[@]//\//_}"

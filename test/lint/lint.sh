@@ -7,7 +7,7 @@
 #   lint.sh reasons                 reasons of conditions and Events: the code, docs/reasons.md and tests know the same names
 #   lint.sh shown                   each reason and each flag of the controller is in a case on a cluster, or in test/e2e/not_on_a_cluster.txt
 #   lint.sh conditions              each condition has its file, and is in the CRD, the docs, a fixture and an oracle
-#   lint.sh scenarios               test/simulation/README.md lists the simulated scenarios in the code, of controller and plugin, and no others
+#   lint.sh scenarios               test/simulation/README.md lists the simulated scenarios in the code, of controller and plugins, and no others
 #   lint.sh metrics                 docs/metrics.md names the metrics in the code, and no others: the tests that write it left none out
 #   lint.sh prose                   words that readers of English as a second language do not know, in all that a person reads
 #   lint.sh one-look                no assert of an end-to-end case reads state once; lint.sh cause-not-time: nor bounds elapsed time
@@ -286,6 +286,7 @@ conditions() {
 scenarios() {
   scenarios_of test/simulation/scenarios/scenarios.cc 'Scenarios'
   scenarios_of test/simulation/plugin/scenarios.cc 'Scenarios of the kubelet plugin'
+  scenarios_of test/simulation/gpu/scenarios.cc 'Scenarios of the GPU plugin'
 }
 
 # scenarios_of TABLE HEADING: the page lists the table's scenarios under that heading.
@@ -418,15 +419,17 @@ conditions_finds() {
 scenarios_finds() {
   local scratch
   scratch=$(mktemp -d)
-  mkdir -p "$scratch"/test/simulation/{scenarios,plugin}
+  mkdir -p "$scratch"/test/simulation/{scenarios,plugin,gpu}
   notices() {  # notices WHAT FILE SED
     local row='      {\n          .name = "%s",\n          .what = "%s",\n      },\n'
     # shellcheck disable=SC2059
     printf "$row" a-b 'A, then B' >"$scratch/test/simulation/scenarios/scenarios.cc"
     # shellcheck disable=SC2059
     printf "$row" p-q 'P, then Q' >"$scratch/test/simulation/plugin/scenarios.cc"
+    # shellcheck disable=SC2059
+    printf "$row" x-y 'X, then Y' >"$scratch/test/simulation/gpu/scenarios.cc"
     printf '## %s\n\n| Name | What happens |\n|---|---|\n| `%s` | %s |\n\n' 'Scenarios' a-b 'A, then B' \
-      'Scenarios of the kubelet plugin' p-q 'P, then Q' >"$scratch/test/simulation/README.md"
+      'Scenarios of the kubelet plugin' p-q 'P, then Q' 'Scenarios of the GPU plugin' x-y 'X, then Y' >"$scratch/test/simulation/README.md"
     sed -i -E "$3" "$scratch/test/simulation/$2"
     if LINT_TREE=$scratch "$repo/test/lint/lint.sh" scenarios >/dev/null 2>&1; then [[ -z $1 ]]; else [[ -n $1 ]]; fi ||
       fail "scenarios: ${1:-a tree that is right is refused}"

@@ -2,9 +2,11 @@
 //
 //   simulate scenario=create-ready-delete writer=controller fault=crash-after at=17 stale=pods
 //   simulate plugin scenario=one-domain fault=torn at=17
+//   simulate gpu scenario=one-gpu fault=torn at=7
 
 #include <cstdio>
 
+#include "test/simulation/gpu/world.h"
 #include "test/simulation/plugin/world.h"
 #include "test/simulation/scenarios/run.h"
 
@@ -31,7 +33,7 @@ int Show(const AnySpec& spec, const std::string& error) {
 int main(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
   std::string error;
-  for (const auto* program : {&simulation::DomainPlugins()}) {
+  for (const auto* program : {&simulation::DomainPlugins(), &simulation::GpuPlugins()}) {
     if (words.empty() || words.front() != program->name) continue;
     words.erase(words.begin());
     const auto spec = simulation::ParsePluginRunSpec(*program, words, error);

@@ -52,7 +52,7 @@ def known():
     for file in tracked("test/**/test_*.py"):
         for name in PYTEST.findall((REPO / file).read_text()):
             tests["pytest", name].append(file)
-    for file in ("test/simulation/scenarios/scenarios.cc", "test/simulation/plugin/scenarios.cc"):
+    for file in (f"test/simulation/{folder}/scenarios.cc" for folder in ("scenarios", "plugin", "gpu")):
         for name in SCENARIO.findall((REPO / file).read_text()):
             tests["scenario", name].append(file)
     for file in tracked("test/fuzz/targets/*.cc"):
@@ -122,7 +122,7 @@ def command_of(found, words, preset):
             command += ["--programs", programs / "bin"]
         return command
     if found.kind == "scenario":
-        of_plugin = ["plugin"] if "/plugin/" in file else []
+        of_plugin = [folder for folder in ("plugin", "gpu") if f"/{folder}/" in file]
         return [build(preset, "simulate") / "bin/simulate", *of_plugin, f"scenario={found.name}", *words]
     if found.kind == "fuzz":
         return [REPO / "scripts/fuzz.sh", "0", found.name]

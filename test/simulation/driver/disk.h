@@ -77,6 +77,15 @@ class ProcessDisk : public dra::ClaimDisk {
   std::optional<std::uint64_t> read_ = {};  // Writes of the checkpoint that this process knows.
 };
 
+// NVIDIA's driver and the GPUs of a node, as they are.
+struct HostTruth {
+  int driver_loads = 0;
+  std::string driver_version = "580.95.05";
+  bool is_readable = true;          // The driver answers.
+  std::set<std::string> lost = {};  // Devices that it does not report.
+  friend bool operator==(const HostTruth&, const HostTruth&) = default;
+};
+
 // One event on a node, in order, with the revision of the cluster at that time.
 struct PluginEvent {
   enum class What {
@@ -91,7 +100,9 @@ struct PluginEvent {
     kEnding,       // The kubelet called to unprepare the claim, or has forgotten it.
     kNotAnswered,  // The kubelet gave up a call.
     kSpecLost,     // A stranger removed the spec.
-    kDriverLoaded  // Another driver. `name` is its number.
+    kDamaged,      // The checkpoint was torn.
+    kHostChanged,  // `host` has what it is since.
+    kRest          // What is left when nothing happens any more.
   };
   What what = What::kPrepared;
   std::string node = {};
@@ -100,11 +111,16 @@ struct PluginEvent {
   std::vector<std::string> cdi_ids = {};
   std::string text = {};  // Text of a spec, or why it was refused.
   bool has_spec = false;
+  bool has_entry = false;        // For kSpecLost: the checkpoint has the claim.
   bool has_old_numbers = false;  // The spec has device numbers of an earlier driver.
   // For kUnprepared: the kubelet has called for the claim since the boot, and no other claim of its
   // domain is in progress or prepared there.
   bool is_last = false;
   bool in_use = false;  // For kSpecRemoved and kFolderRemoved: a running container uses it.
+  HostTruth host = {};  // For kHostChanged and kRest.
+  std::vector<std::string> published = {};  // For kRest: devices in the node's slices.
+  // For kUnprepared and kRest: specs, and entries of the checkpoint, of claims that no pod has.
+  std::vector<std::string> left = {};
   Revision revision = 0;
   Time time = {};
 };

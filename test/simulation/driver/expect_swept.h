@@ -29,6 +29,8 @@ inline bool AppliesToAnything(PluginFault fault) {
     case PluginFault::kFilesLost:
     case PluginFault::kPluginRolls:
     case PluginFault::kLockHeld:
+    case PluginFault::kDriverUnreadable:
+    case PluginFault::kGpuLost:
       return false;
     default:
       return true;

@@ -98,6 +98,8 @@ struct PluginPhase {
   std::optional<std::set<std::string>> prepared = {};
   bool any_one = false;  // Exactly one pod must be, whichever it is.
   bool is_last = false;
+  // Faults after which other pods may be prepared.
+  std::set<PluginFault> except = {};
 };
 
 // README.md lists the scenarios; `test/lint/lint.sh scenarios` keeps both equal.

@@ -124,10 +124,12 @@ void PluginWorld::StopPlugins(Node& node, Time until) {
   node.start_at = until;
 }
 
-void PluginWorld::ReloadDriver(Node& node) {
-  ++node.driver_loads;
+void PluginWorld::ReloadDriver(Node& node, const std::string& version) {
+  ++node.host.driver_loads;
+  if (!version.empty()) node.host.driver_version = version;
   node.driver_ready_at = store_.now() + kDriverLoadsIn;
-  Log(node, PluginEvent::What::kDriverLoaded, std::to_string(node.driver_loads));
+  LogHost(node);
+  Trace(node.name + ": NVIDIA's driver is loaded again");
 }
 
 void PluginWorld::Roll(Node& node) {
@@ -153,10 +155,17 @@ bool PluginWorld::StepRollout(Node& node) {
   return true;
 }
 
+void PluginWorld::LoseSpecs(Node& node) {
+  for (const auto& [uid, text] : std::exchange(node.disk.specs, {})) {
+    Log(node, PluginEvent::What::kSpecLost, uid).has_entry =
+        HeldClaims(node.disk.checkpoint).contains(uid);
+  }
+}
+
 void PluginWorld::Boot(Node& node, bool keeps_specs) {
   StopPlugins(node, store_.now() + kBootTakes);
   node.disk.boot_id = node.name + "-boot-" + std::to_string(++node.boots);
-  if (!keeps_specs) node.disk.specs.clear();
+  if (!keeps_specs) LoseSpecs(node);
   for (const auto& pod : pods_) {
     if (pod->node != node.name) continue;
     if (pod->state == State::kPrepared) pod->state = State::kWanted;
@@ -239,9 +248,7 @@ void PluginWorld::DisturbWorld(Node& node) {
       Forget(node);
       break;
     case PluginFault::kFilesLost:
-      for (const auto& [uid, text] : std::exchange(node.disk.specs, {})) {
-        Log(node, PluginEvent::What::kSpecLost, uid);
-      }
+      LoseSpecs(node);
       node.disk.folders.clear();
       node.disk.driver_spec.reset();
       break;
@@ -262,6 +269,7 @@ void PluginWorld::DisturbWorld(Node& node) {
 
 void PluginWorld::Tear(Node& node, const std::string& text) {
   node.disk.Apply({.text = text.substr(0, text.size() / 2)});
+  Log(node, PluginEvent::What::kDamaged, "");
 }
 
 base::Result<http::Response> PluginWorld::Handle(Node& node, const http::Request& request) {

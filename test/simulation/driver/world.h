@@ -65,7 +65,10 @@ class PluginWorld {
       if (phase.begin) phase.begin(static_cast<World&>(*this));
       if (phase.prepared) {
         RunToRest(phase.lasts);
-        CheckRest(*phase.prepared, phase.any_one, phase.is_last);
+        CheckRest({.prepared = *phase.prepared,
+                   .any_one = phase.any_one,
+                   .is_last = phase.is_last,
+                   .except = phase.except});
       } else {
         RunFor(phase.lasts);
       }
@@ -82,7 +85,7 @@ class PluginWorld {
   struct Node {
     std::string name = {};
     int boots = 0;
-    int driver_loads = 0;
+    HostTruth host = {};
     DiskContent disk = {};
     // The youngest is the last. There are two during a rolling update.
     std::vector<std::unique_ptr<Plugin>> plugins = {};
@@ -128,15 +131,26 @@ class PluginWorld {
   // Runs for this time, and longer until the fault must be made good.
   void RunToRest(std::chrono::seconds time);
   void RunFor(std::chrono::seconds time);
-  void CheckRest(const std::set<std::string>& wanted, bool any_one, bool is_last);
+  // As in PluginPhase.
+  struct Rest {
+    std::set<std::string> prepared = {};
+    bool any_one = false;
+    bool is_last = false;
+    std::set<PluginFault> except = {};
+  };
+  void CheckRest(const Rest& wanted);
   void Boot(Node& node, bool keeps_specs);
+  // A stranger removes all CDI specs of claims.
+  void LoseSpecs(Node& node);
   // Leaves half of a checkpoint on the disk.
-  static void Tear(Node& node, const std::string& text);
-  void ReloadDriver(Node& node);
+  void Tear(Node& node, const std::string& text);
+  // NVIDIA's driver is loaded again. Empty: the same version of it.
+  void ReloadDriver(Node& node, const std::string& version = "");
+  void LogHost(Node& node) { Log(node, PluginEvent::What::kHostChanged, "").host = node.host; }
   // The plugin of the node ends, and starts again at `until`.
   void StopPlugins(Node& node, Time until);
-  // The kubelet never hears of the pod again, and its claim is deleted.
-  void ForgetPod(PluginPod& pod);
+  // The kubelet never hears of the pod again, and its claim is deleted unless `keeps_claim`.
+  void ForgetPod(PluginPod& pod, bool keeps_claim);
   PluginEvent& Log(Node& node, PluginEvent::What what, const std::string& name);
   void Trace(const std::string& line);
   // UIDs of the claims that the checkpoint has as started or prepared.

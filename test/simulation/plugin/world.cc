@@ -118,7 +118,7 @@ std::unique_ptr<Plugin> DomainWorld::NewProcess(Node& node, const PluginOptions&
                                                 Serve serve, EditDisk edit) {
   return std::make_unique<DomainPlugin>(
       server(), node.disk, options, rules_,
-      DomainHost{.driver_mark = [&node] { return std::to_string(node.driver_loads); },
+      DomainHost{.driver_mark = [&node] { return std::to_string(node.host.driver_loads); },
                  .read_driver = [this, &node] { return ReadDriver(node); }},
       std::move(serve), std::move(edit));
 }
@@ -146,11 +146,11 @@ base::Result<plugin::DriverRead> DomainWorld::ReadDriver(const Node& node) const
 plugin::DriverRead DomainWorld::DriverOf(const Node& node) const {
   const std::string capability = "/dev/nvidia-caps/nvidia-cap512";
   const cdi::Spec files = {.kind = std::string(plugin::kBaseKind), .devices = {{.name = "all"}}};
-  return {.mark = std::to_string(node.driver_loads),
+  return {.mark = std::to_string(node.host.driver_loads),
           .host = {.driver_version = "580.95.05",
                    .clique = clique_,
                    .gpus = 4,
-                   .channel_major = kFirstMajor + node.driver_loads,
+                   .channel_major = kFirstMajor + node.host.driver_loads,
                    .management = cdi::DeviceNode{.path = capability,
                                                  .host_path = capability,
                                                  .major = kFirstMajor - 1,
