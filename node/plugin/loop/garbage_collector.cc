@@ -56,6 +56,9 @@ TimePoint GarbageCollector::Turn() {
   const TimePoint kept_until = state_.node.label_kept_until();
   const bool is_label_kept = kept_until != TimePoint();
   const bool is_label_due = is_label_kept && now >= kept_until;
+  // Until it is rebuilt, no claim is prepared or unprepared.
+  const bool is_unreadable = state_.is_rebuilding();
+  if (!std::exchange(was_unreadable_, is_unreadable) && is_unreadable) next_ = now;
   if (now < next_ && !is_label_due) return is_label_kept ? std::min(next_, kept_until) : next_;
   if (!MayBegin()) return TimePoint::max();
   if (auto locked = state_.checkpoint_file.Lock(); !locked) {

@@ -48,6 +48,7 @@ class GarbageCollector {
   PluginState& state_;
   TimePoint next_ = {};
   bool asking_ = false;
+  bool was_unreadable_ = false;
   std::string said_ = {};
   // Limits for lists of all domains that find nothing to remove, and for labels that do not stay.
   dra::RepeatLimit lists_{{.first = std::chrono::seconds(10), .most = std::chrono::minutes(10)}};

@@ -220,6 +220,18 @@ TEST_F(GarbageCollectorTest, REV3_X15_UnreadableCheckpoint_WaitsForThePermission
   EXPECT_TRUE(RunUntil([&](TimePoint /*next*/) { return !state_->is_rebuilding(); }));
 }
 
+TEST_F(GarbageCollectorTest, CheckpointThatIsDamagedLater_IsRebuiltAtOnce) {
+  fs::remove_all(FolderOf(kStray));
+  host_.host = Host{};
+  ASSERT_TRUE(
+      RunUntil([&](TimePoint next) { return next == time_.Now() + std::chrono::minutes(10); }));
+  std::ofstream(settings_.Folder() + "/checkpoint.json") << "{";
+  ASSERT_TRUE(state_->checkpoint_file.Lock());
+  state_->checkpoint_file.Unlock();
+  ASSERT_TRUE(state_->is_rebuilding());
+  EXPECT_TRUE(RunUntil([&](TimePoint /*next*/) { return !state_->is_rebuilding(); }));
+}
+
 TEST_F(GarbageCollectorTest, REV3_N6_LabelIsKeptNoLongerThanItsDomainLives) {
   ASSERT_TRUE(RunUntil([&](TimePoint /*next*/) { return !Has(kStray); }));
   KeepLabelOfStray();
