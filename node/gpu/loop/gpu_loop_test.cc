@@ -391,6 +391,22 @@ TEST_F(GpuLoopTest, SupersededInstance_RestoresNothing) {
   EXPECT_FALSE(HasSpec("a"));
 }
 
+// A call that waits in it may be of a claim that the newer instance has unprepared since.
+TEST_F(GpuLoopTest, SupersededInstance_PreparesNoOtherClaim) {
+  server_.Put("a", ClaimJson("a", {{"gpu-0"}}));
+  server_.Put("b", ClaimJson("b", {{"gpu-0"}}));
+  StartConnected();
+  ASSERT_EQ(Call(Operation::kPrepare, "a"), "");
+  Ask(Operation::kPrepare, "b");
+  ASSERT_TRUE(RunUntil([&] { return log_.Count("gpu-0 is held by claim ns/c-a") == 1; }));
+  is_superseded_ = true;
+  ASSERT_TRUE(RunUntil([&] { return answer_.has_value(); }));
+  EXPECT_TRUE(answer_->error.ends_with("a newer instance of the plugin serves now"))
+      << answer_->error;
+  EXPECT_FALSE(HasSpec("b"));
+  EXPECT_EQ(Call(Operation::kPrepare, "a"), "") << "it is prepared";
+}
+
 TEST_F(GpuLoopTest, UnreadableCheckpoint_IsRebuiltFromClaims) {
   server_.Put("a", ClaimJson("a", {{"gpu-0"}}));
   server_.Put("b", ClaimJson("b", {{"gpu-1"}}));

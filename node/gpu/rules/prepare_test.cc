@@ -152,6 +152,13 @@ TEST_F(PrepareTest, WithdrawnCall_ChangesNothing) {
   EXPECT_EQ(Refused(Step(kOne)), "the kubelet has cancelled the call");
 }
 
+TEST_F(PrepareTest, SupersededInstance_GoesOnWithNoClaim) {
+  observed_.is_superseded = true;
+  EXPECT_EQ(Refused(Step(kOne)), "a newer instance of the plugin serves now");
+  Start(kOne);
+  EXPECT_EQ(Refused(Step(kOne)), "a newer instance of the plugin serves now");
+}
+
 TEST_F(PrepareTest, ClaimThatIsNeverPrepared_IsRefusedForGood) {
   ClaimToPrepare claim = kOne;
   claim.is_allocated = false;
