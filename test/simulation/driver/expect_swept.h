@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <string>
 #include <vector>
 
 #include "test/simulation/driver/scenario.h"
@@ -54,13 +55,16 @@ inline void ExpectSwept(const PluginRunSpec& base, int every) {
     });
   };
   const std::vector<PluginFault>& faults = base.program->faults;
+  std::string struck;
   for (std::size_t i = 0; i < faults.size(); ++i) {
     const PluginFault fault = faults[i];
+    struck += " " + ToString(fault) + " " + std::to_string(count(fault, false));
     const bool is_of_writes = fault == PluginFault::kConflict;
     ExpectTurns(fault, AppliesToAnything(fault), count(fault, false),
                 TurnsOf(i, is_of_writes ? writes : requests, every),
                 is_of_writes ? kEnoughWrites : kEnough, ToString(base));
   }
+  std::cerr << "[ faults   ]" << struck << "\n";
   ExpectTurns(PluginFault::kCrashAfter, true, count(PluginFault::kCrashAfter, true),
               TurnsOf(0, requests, every), kEnough, ToString(base));
 }

@@ -170,6 +170,12 @@ gpu::Rules GoingOnWithoutTheKubelet() {
   });
 }
 
+gpu::Rules GoingOnInTheOlderInstance() {
+  return GpuPreparingWith([](const std::string&, Checkpoint&, NodeObservation& observed) {
+    observed.is_superseded = false;
+  });
+}
+
 }  // namespace
 
 const std::vector<GpuMutant>& GpuMutants() {
@@ -200,6 +206,8 @@ const std::vector<GpuMutant>& GpuMutants() {
       {"checkpoint-is-rebuilt-without-specs", "G-1", RebuildingWhatWasNotPrepared(),
        told_by("claims-of-one-gpu", PluginFault::kTorn)},
       {"withdrawn-prepare-goes-on", "N-6", GoingOnWithoutTheKubelet(), told_by("gpu-pod-given-up")},
+      {"older-instance-goes-on", "N-6", GoingOnInTheOlderInstance(),
+       told_by("gpu-pod-given-up", PluginFault::kPluginRolls)},
   };
   return mutants;
 }

@@ -180,10 +180,12 @@ Phases DriverUnreadable() {
                        kSettles, Names()),
                    Do([](World& world) { world.SetDriverReadable(true); }, kSettles, Names{"p2"}),
                    End({"p2"})};
-  // A damaged checkpoint is rebuilt once the driver is read: it has what only the driver knows.
+  // A damaged checkpoint and a lost spec are made again once the driver is read: they have what
+  // only the driver knows.
   for (const std::size_t unreadable : {2U, 3U}) {
     phases[unreadable].except = {PluginFault::kReboot, PluginFault::kRebootKeepsSpecs,
-                                 PluginFault::kKubeletForgets, PluginFault::kTorn};
+                                 PluginFault::kKubeletForgets, PluginFault::kTorn,
+                                 PluginFault::kFilesLost};
   }
   return phases;
 }
