@@ -744,20 +744,31 @@ TEST_F(KubeletService, REV3_N3_InstanceWithAYoungerSocketSupersedesTheOther) {
   EXPECT_FALSE(first->IsSuperseded());
   auto second = StartWith(younger);
   EXPECT_TRUE(first->IsSuperseded());
+  EXPECT_TRUE(first->HasYounger());
   EXPECT_FALSE(second->IsSuperseded());
+  EXPECT_FALSE(second->HasYounger());
   EXPECT_TRUE(second->HasElder());
   EXPECT_FALSE(first->HasElder());
   second.reset();
   EXPECT_FALSE(first->IsSuperseded());
   LeaveSocket(folder_.path() + "/registry/driver.test-cccc-reg.sock");
   EXPECT_FALSE(first->IsSuperseded()) << "nobody listens there";
+  EXPECT_FALSE(first->HasYounger());
 }
 
 TEST_F(KubeletService, REV3_N3_InstanceWhoseSocketWasReplacedIsSuperseded) {
   const auto first = StartWith(Options());
   const auto second = StartWith(Options());
   EXPECT_TRUE(first->IsSuperseded());
+  EXPECT_TRUE(first->HasYounger());
   EXPECT_FALSE(second->IsSuperseded());
+}
+
+TEST_F(KubeletService, InstanceWhoseSocketIsGoneHasNoYoungerOne) {
+  const auto service = StartWith(Options());
+  ASSERT_TRUE(std::filesystem::remove(service->registration()));
+  EXPECT_TRUE(service->IsSuperseded()) << "the kubelet does not find it";
+  EXPECT_FALSE(service->HasYounger());
 }
 
 TEST_F(KubeletService, REV3_N20_SocketsOfKilledInstancesAreRemoved) {

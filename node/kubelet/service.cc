@@ -435,6 +435,9 @@ class GrpcService final : public Service {
   bool IsSuperseded() const override {
     return !registration_socket_.IsOurs() || HasOther(IsYounger);
   }
+  bool HasYounger() const override {
+    return HasOther(IsYounger) || (!registration_socket_.IsOurs() && IsServed(registration()));
+  }
   bool HasElder() const override {
     return HasOther(
         [](const std::string& other, const std::string& own) { return IsYounger(own, other); });

@@ -52,6 +52,9 @@ class Service {
   // Returns whether another instance of this driver serves the kubelet instead of this one. Reads
   // the file system.
   virtual bool IsSuperseded() const = 0;
+  // Returns whether a younger instance of this driver serves, or one at this one's path. Reads the
+  // file system.
+  virtual bool HasYounger() const = 0;
   // Returns whether an older instance of this driver still serves, and may answer calls. Reads the
   // file system.
   virtual bool HasElder() const = 0;

@@ -77,7 +77,7 @@ def test_four_gpus_and_a_channel_are_one_claim_by_both_of_our_drivers(nodes, gpu
     assert given["/dev/nvidia-caps-imex-channels/channel0"] == "235:0"
 
 
-def test_a_pod_that_asks_for_nvidia_com_gpu_gets_one_by_the_device_class(nodes, gpus, made):
+def test_002_2_a_pod_that_asks_for_nvidia_com_gpu_gets_a_whole_one_by_the_device_class(nodes, gpus, made):
     asks = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "extended", "namespace": "default"}, "spec": {
         "terminationGracePeriodSeconds": 1,
         "containers": [{"name": "work", "image": "cdom.test/work:1", "resources": {"limits": {"nvidia.com/gpu": 1}}}]}}

@@ -69,18 +69,19 @@ MODULES = [
            r"|test/e2e/real_nodes\.py", ("helm", "network-plugin")),
     *of_pytest("realnodes", 2, "kubelet_root", r"node/kubelet/|manifests/(kubelet-plugin|overlays/kubelet-root)/|test/cluster/realnodes/"),
     *of_pytest("realnodes", 2, "gpus_on_real_nodes", r"node/(gpu|dra|driver|kubelet|cdi|nvml)/|manifests/(kubelet-plugin|overlays/gpus)/|scripts/image"
-           r"|test/e2e/real_gpus\.py|test/cluster/controlplane/checkpoint/", ("checkpoints",)),
+           r"|examples/(gdc|device-classes)/|docs/gpus\.md|test/e2e/real_gpus\.py|test/cluster/(controlplane/checkpoint|stubs/nvml)/", ("checkpoints",)),
     *of_pytest("realnodes", 2, "upgrade_on_real_nodes", r"manifests/(kubelet-plugin|standalone)/|test/e2e/upgrade_from", ("images-before",)),
 
     # Many clients, nodes without a plugin, GPUs, and pages.
     *of_pytest("e2e", 3, "actors", r"pkg/kube/(access|cache)|controller/process/"),
     *of_pytest("e2e", 3, "gpus host_managed missing_plugins", r"node/plugin/rules|controller/compute_domain/status/explanation"),
-    *of_pytest("e2e", 3, "gpu_plugin", r"node/(gpu|dra|kubelet|cdi|nvml|driver)/|test/e2e/gpu_process\.py|test/cluster/stubs/crash/"),
+    *of_pytest("e2e", 3, "gpu_plugin", r"node/(gpu|dra|kubelet|cdi|nvml|driver)/|test/e2e/gpu_process\.py|test/cluster/stubs/(crash|nvml)/"
+           r"|manifests/kubelet-plugin/access\.yaml"),
     *of_pytest("e2e", 3, "insight metrics", r"manifests/monitoring|controller/process/metrics|docs/(metrics|alerts)"),
     *of_pytest("e2e", 3, "backup crds examples pages waiting", r"docs/|crds/|examples/|test/e2e/(pages|waiting)\.py"),
     *of_pytest("e2e", 3, "maintenance", r"docs/maintenance\.md|test/e2e/pages\.py"),
     *of_pytest("e2e", 3, "hardware_report", r"test/hardware|docs/hardware-report\.md"),
-    *of_pytest("e2e", 3, "nvml_bindings", r"node/nvml/|test/cluster/stubs/nvml/"),
+    *of_pytest("e2e", 3, "nvml_bindings", r"node/(nvml|gpu/preflight)/|test/cluster/stubs/nvml/"),
     *of_pytest("e2e", 3, "cdi_specs known_fields", r"node/cdi|test/fixtures/known_fields|test/simulation/apiserver"),
     Module("e2e: control plane", 3, r"test/cluster/controlplane/"),
     Module("image: rules and alerts", 3, r"manifests/monitoring|controller/process/metrics|test/packaging/monitoring"),

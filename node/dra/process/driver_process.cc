@@ -152,6 +152,7 @@ DriverProcess::~DriverProcess() = default;
 Instances DriverProcess::instances() {
   return {
       .is_superseded = [this] { return parts_->is_leaving || IsSuperseded(); },
+      .has_younger = [this] { return parts_->service != nullptr && parts_->service->HasYounger(); },
       .has_elder = [this] { return parts_->service != nullptr && parts_->service->HasElder(); }};
 }
 

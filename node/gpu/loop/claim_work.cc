@@ -70,7 +70,7 @@ NodeObservation ClaimWorks::Work::Observe() const {
   NodeObservation observed = {.no_host = state_.host.trouble,
                               .is_restore = call_.restores,
                               .is_withdrawn = call_.is_withdrawn(),
-                              .is_superseded = state_.instances.is_superseded(),
+                              .has_younger = call_.prepares() && state_.instances.has_younger(),
                               .since = call_.since,
                               .now = state_.clock.Now()};
   if (state_.checkpoint_file.is_unreadable()) {

@@ -69,6 +69,7 @@ void GarbageCollector::Rebuild() {
     auto claims = dra::ReadClaimsOn<Wanted>(transport, version, state_.node);
     return [this, claims = std::move(claims)] {
       asking_ = false;
+      bool is_rebuilt = false;
       const auto rebuild = [&]() -> Result<void> {
         if (!claims) return tl::unexpected(dra::AdviseOnListing(claims.error(), state_.ns));
         const std::vector<std::string> specs = TRY(state_.claim_disk.Specs());
@@ -78,6 +79,7 @@ void GarbageCollector::Rebuild() {
         if (state_.checkpoint_file.is_unreadable()) {
           saved =
               state_.Save(state_.rules.rebuild(state_.host.node, state_.boot_id, *claims, specs));
+          is_rebuilt = true;
         }
         state_.checkpoint_file.Unlock();
         return saved;
@@ -87,6 +89,7 @@ void GarbageCollector::Rebuild() {
         return TryLater(done.error());
       }
       next_ = {};
+      if (!is_rebuilt) return;
       state_.logger.Info(
           "The checkpoint could not be read and is rebuilt from claims",
           {{"claims", std::to_string(state_.checkpoint_file.checkpoint().claims.size())}});

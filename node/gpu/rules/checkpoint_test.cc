@@ -170,7 +170,7 @@ TEST_F(HasDevicesTest, GroupsOfNvidiasDriver_AreThoseDevices) {
   EXPECT_TRUE(HasDevices(claim_, now_));
   claim_.groups = {{.devices = {now_.devices[1]}},
                    {.devices = {now_.devices[0]}, .config_state = R"({"timeSliceApplied":true})"}};
-  // Versions before 25.12 lack the address of the GPU.
+  // Some versions lack the address of the GPU.
   claim_.groups[0].devices[0].info =
       R"({"parentMinor":2,"giId":9,"ciId":1,"migUUID":"MIG-3","parentUUID":"GPU-2"})";
   EXPECT_TRUE(HasDevices(claim_, now_));

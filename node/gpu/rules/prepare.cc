@@ -107,7 +107,7 @@ ClaimStep Prepare(const GpuNode& node, const std::string& uid, const ClaimToPrep
   if (observed.is_withdrawn) return Refuse("the kubelet has cancelled the call");
   if (is_completed && observed.has_spec) return AnswerKubelet{.groups = entry->groups};
   // The kubelet may have unprepared the claim there, and does not tell this instance.
-  if (observed.is_superseded) return Refuse("a newer instance of the plugin serves now");
+  if (observed.has_younger) return Refuse("a newer instance of the plugin serves now");
   if (claim == nullptr) return dra::FetchClaim();
   if (std::string why = Objection(node, *claim); !why.empty() && !is_completed) {
     return AnswerKubelet{.error = std::move(why), .is_permanent = true};

@@ -39,8 +39,8 @@ struct NodeObservation {
   std::optional<cdi::Spec> spec = {};  // Its content. Empty if unreadable.
   // The kubelet no longer waits for the call, or has asked for the opposite since.
   bool is_withdrawn = false;
-  bool is_superseded = false;  // Another instance of the plugin serves the kubelet now.
-  TimePoint since = {};        // When the kubelet called.
+  bool has_younger = false;  // A younger instance of the plugin serves, which the kubelet calls.
+  TimePoint since = {};      // When the kubelet called.
   TimePoint now = {};
 };
 

@@ -152,8 +152,8 @@ TEST_F(PrepareTest, WithdrawnCall_ChangesNothing) {
   EXPECT_EQ(Refused(Step(kOne)), "the kubelet has cancelled the call");
 }
 
-TEST_F(PrepareTest, SupersededInstance_GoesOnWithNoClaim) {
-  observed_.is_superseded = true;
+TEST_F(PrepareTest, InstanceWithAYoungerOne_GoesOnWithNoClaim) {
+  observed_.has_younger = true;
   EXPECT_EQ(Refused(Step(kOne)), "a newer instance of the plugin serves now");
   Start(kOne);
   EXPECT_EQ(Refused(Step(kOne)), "a newer instance of the plugin serves now");

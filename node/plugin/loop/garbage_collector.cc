@@ -207,13 +207,15 @@ void GarbageCollector::Rebuild() {
       if (auto locked = state_.checkpoint_file.Lock(); !locked) return TryLater(locked.error());
       Result<void> saved = {};
       // Another instance may have rebuilt it, and prepared claims since.
-      if (state_.is_rebuilding()) {
+      const bool rebuilds = state_.is_rebuilding();
+      if (rebuilds) {
         saved =
             state_.Save(state_.rules.rebuild(state_.host.self, state_.boot_id, *claims, *residue));
       }
       state_.checkpoint_file.Unlock();
       if (!saved) return TryLater(saved.error());
       next_ = {};
+      if (!rebuilds) return;
       state_.logger.Info(
           "The checkpoint could not be read and is rebuilt from claims",
           {{"claims", std::to_string(state_.checkpoint_file.checkpoint().claims.size())}});

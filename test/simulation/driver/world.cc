@@ -81,14 +81,15 @@ bool PluginWorld::IsUsed(const Node& node) const {
 void PluginWorld::StartPlugin(Node& node, bool after_crash) {
   const std::uint64_t number = ++starts_;
   const auto is_youngest = [&node, number] { return node.plugins.back()->number() == number; };
+  const auto has_younger = [&node, is_youngest] {
+    return !is_youngest() && node.plugins.back()->IsServing();
+  };
   node.plugins.push_back(NewProcess(
       node,
       PluginOptions{.client = "plugin/" + node.name,
                     .node = node.name,
-                    .instances = {.is_superseded =
-                                      [&node, is_youngest] {
-                                        return !is_youngest() && node.plugins.back()->IsServing();
-                                      },
+                    .instances = {.is_superseded = has_younger,
+                                  .has_younger = has_younger,
                                   .has_elder =
                                       [&node, is_youngest] {
                                         return is_youngest() && node.plugins.size() > 1;

@@ -172,7 +172,7 @@ gpu::Rules GoingOnWithoutTheKubelet() {
 
 gpu::Rules GoingOnInTheOlderInstance() {
   return GpuPreparingWith([](const std::string&, Checkpoint&, NodeObservation& observed) {
-    observed.is_superseded = false;
+    observed.has_younger = false;
   });
 }
 
